@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A result is what a run of the command came to.
+type result struct {
+	code     int
+	out, err string
+}
+
+// command runs the command the way a shell would.
+func command(ctx context.Context, stdin string, args ...string) result {
+	var out, err bytes.Buffer
+	code := run(ctx, args, strings.NewReader(stdin), &out, &err)
+	return result{code, out.String(), err.String()}
+}
+
+func TestHelp(t *testing.T) {
+	r := command(t.Context(), "", "--help")
+	require.Zero(t, r.code)
+	require.Empty(t, r.err)
+	for _, part := range []string{"Exit codes:", "130  interrupted", "Examples:", "--redis URL", "--batch JOBS", "enqueue --file FILE [flags]\n"} {
+		require.Contains(t, r.out, part)
+	}
+	t.Setenv(redisEnv, "redis://user:SECRET@127.0.0.1:1")
+	require.Equal(t, r, command(t.Context(), "", "--help"), "the environment is not shown")
+}
+
+func TestWrongUsage(t *testing.T) {
+	const secret = "S3CRET"
+	big := filepath.Join(t.TempDir(), "big")
+	require.NoError(t, os.WriteFile(big, make([]byte, 1<<20+1), 0o600))
+	job := func(more ...string) []string {
+		return append([]string{"--key", "k", "--url", "http://example.com/" + secret}, more...)
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"nothing", nil, "nothing to enqueue: give --key and --url for one job, or --file for many"},
+		{"argument", job("stray", secret), "argument without a flag"},
+		{"unknown flag", job("--nope"), "unknown flag: --nope"},
+		{"no key", []string{"--url", "http://a"}, "--key is missing"},
+		{"no URL", []string{"--key", "k"}, "--url is missing"},
+		{"empty key", []string{"--key", "", "--url", "http://a"}, "--key is empty"},
+		{"empty id", job("--id", ""), "--id is empty"},
+		{"empty file name", []string{"--file", ""}, "--file is empty"},
+		{"long key", []string{"--key", strings.Repeat("k", 513), "--url", "http://a"}, "key 513 is not allowed: want at most 512 bytes"},
+		{"key that is not UTF-8", []string{"--key", "\xff", "--url", "http://a"}, "valid UTF-8"},
+		{"bad URL", []string{"--key", "k", "--url", "/" + secret}, "url without http:// or https:// in front"},
+		{"bad id", job("--id", "a b"), `id "a b" is not allowed`},
+		{"bad method", job("--method", "A B"), `method "A B" is not allowed`},
+		{"header without colon", job("--header", "Bearer "+secret), "--header number 1 has no colon: want 'Name: value'"},
+		{"header name", job("--header", "Bad Name: "+secret), `headers "Bad Name" is not allowed`},
+		{"header value", job("--header", "X-A: a\r\n"+secret), `headers["X-A"]`},
+		{"header twice", job("--header", "X-A: 1", "--header", "x-a: 2"), `--header "X-A" is given twice`},
+		{"cost 0", job("--cost", "0"), "--cost 0 is not allowed: want a whole number from 1 to 1000000000"},
+		{"cost -1", job("--cost", "-1"), "--cost -1 is not allowed"},
+		{"cost too high", job("--cost", "1000000001"), "cost 1000000001 is not allowed"},
+		{"negative delay", job("--delay", "-1s"), "delay -1s is not allowed"},
+		{"delay without unit", job("--delay", "5"), `"5"`},
+		{"delay beyond 2262", job("--delay", "2562000h"), "not_before"},
+		{"negative timeout", job("--timeout", "-1s"), "timeout -1s is not allowed"},
+		{"rate 0", job("--rate", "0/s"), `rate "0/s" is not allowed`},
+		{"rate NaN", job("--rate", "NaN/s"), `rate "NaN/s" is not allowed`},
+		{"empty rate", job("--rate", ""), "--rate is empty"},
+		{"burst 0", job("--rate", "1/s", "--burst", "0"), "burst 0 is not allowed"},
+		{"burst alone", job("--burst", "5"), "--burst needs --rate"},
+		{"batch 0", []string{"--file", "-", "--batch", "0"}, "--batch 0 is not allowed: want a whole number from 1 to 10000"},
+		{"batch too high", []string{"--file", "-", "--batch", "10001"}, "--batch 10001 is not allowed"},
+		{"batch without file", job("--batch", "5"), "--batch needs --file"},
+		{"two bodies", job("--data", "x", "--data-file", "-"), "[data data-file]"},
+		{"file and id", []string{"--file", "-", "--id", "x"}, "[file id]"},
+		{"file and data", []string{"--file", "-", "--data", "x"}, "[file data]"},
+		{"missing file", []string{"--file", "no-such-file"}, "no-such-file"},
+		{"missing data file", job("--data-file", "no-such-file"), "no-such-file"},
+		{"data file over the bound", job("--data-file", big), "want at most 1048576 bytes"},
+		{"data over the bound with its call", job("--data", strings.Repeat("x", 1<<20)), "at most 1048576 bytes"},
+		{"default URL of a file", []string{"--file", "-", "--url", "ftp://" + secret}, "url without http://"},
+		{"Redis URL", job("--redis", "http://u:"+secret+"@h"), "redis"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := command(t.Context(), "", c.args...)
+			require.Equal(t, exitInvalid, r.code)
+			require.Empty(t, r.out)
+			require.Contains(t, r.err, "enqueue: ")
+			require.Contains(t, r.err, c.want)
+			require.NotContains(t, r.err, secret)
+		})
+	}
+}
+
+func TestRedisAway(t *testing.T) {
+	t.Setenv(redisEnv, "redis://:S3CRET@127.0.0.1:1/0?dial_timeout=1s&max_retries=-1")
+	for name, args := range map[string][]string{
+		"one": {"--key", "k", "--url", "http://a"}, "many": {"--file", "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := command(t.Context(), "{}\n", args...)
+			require.Equal(t, exitRedis, r.code)
+			require.Empty(t, r.out)
+			require.Contains(t, r.err, "nothing was enqueued")
+			require.NotContains(t, r.err, "S3CRET")
+		})
+	}
+}
+
+func TestInterruptedWhileConnecting(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := command(ctx, "", "--key", "k", "--url", "http://a", "--redis", "redis://127.0.0.1:1")
+	require.Equal(t, exitInterrupted, r.code)
+	require.Contains(t, r.err, "nothing was enqueued")
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/worker/httpjob"
+)
+
+// enqueueMany enqueues a file with one job a line.
+func enqueueMany(ctx context.Context, s settings, term terminal) error {
+	d, err := s.defaults()
+	if err != nil {
+		return &failure{code: exitInvalid, err: err}
+	}
+	in, closeIn, err := openInput(s.file, term.in)
+	if err != nil {
+		return &failure{code: exitInvalid, err: fmt.Errorf("--file: %w", err)}
+	}
+	defer closeIn()
+	t, err := connect(ctx, s.redisURL())
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	d.Now = t.now
+
+	b := &bulk{queue: t.queue, now: t.now, term: term, json: s.json}
+	if isTerminal(term.err) && !(s.json && isTerminal(term.out)) {
+		b.progress = newProgress(term.err, sizeOf(in))
+	}
+	return b.run(ctx, httpjob.NewReader(in, d, 0), s.batch)
+}
+
+// A bulk takes the jobs of a file into the queue, batch after batch, so that
+// jobs of one key keep their order.
+type bulk struct {
+	queue    enqueuer
+	now      func() time.Time
+	term     terminal
+	json     bool
+	progress *progress
+
+	tally tally
+}
+
+// run goes through the whole file. The result tells how far it got, if that is
+// not to the end of it.
+func (b *bulk) run(ctx context.Context, r *httpjob.Reader, size int) error {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	entries := read(reading, r)
+
+	var ended error
+	for more := true; more && ended == nil && ctx.Err() == nil; {
+		var batch []entry
+		batch, more = gather(ctx, entries, size)
+		ended = b.take(ctx, batch)
+	}
+	if ended == nil && ctx.Err() != nil {
+		ended = &failure{code: exitInterrupted, err: fmt.Errorf("interrupted: %s", b.tally.soFar())}
+	}
+	b.progress.clear()
+	if ended == nil { // only then the reader is at rest
+		b.warnUnknown(r.Unknown())
+		ended = b.tally.verdict()
+	}
+	if err := b.summary(); err != nil && ended == nil {
+		ended = err
+	}
+	return ended
+}
+
+// take enqueues one batch and reports it.
+func (b *bulk) take(ctx context.Context, batch []entry) error {
+	var good []entry
+	var broken error
+	for _, e := range batch {
+		var bad *httpjob.LineError
+		switch {
+		case e.err == nil:
+			good = append(good, e)
+		case errors.As(e.err, &bad):
+			b.fail(e.err)
+		default:
+			broken = e.err
+		}
+	}
+	if err := b.enqueue(ctx, good); err != nil {
+		return err
+	}
+	if len(batch) > 0 {
+		b.progress.show(batch[len(batch)-1].offset, b.tally.stored())
+	}
+	if broken != nil {
+		return &failure{code: b.tally.badEnd(), err: fmt.Errorf("reading stopped after line %d: %w: %s", batch[len(batch)-1].line, broken, b.tally.soFar())}
+	}
+	return nil
+}
+
+// grace is how long a batch on its way may take to end after an interrupt. Cut
+// off at once, nobody could tell what of it was stored.
+const grace = 5 * time.Second
+
+func (b *bulk) enqueue(ctx context.Context, batch []entry) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	jobs := make([]throttle.Job, len(batch))
+	for i, e := range batch {
+		jobs[i] = e.job
+	}
+	patient, cancel := outlast(ctx, grace)
+	defer cancel()
+	receipts, err := b.queue.EnqueueMany(patient, jobs)
+	if errors.Is(err, throttle.ErrInvalid) {
+		return b.enqueueEach(patient, batch) // the others must not suffer for one
+	}
+	if reported := b.report(batch, receipts); reported != nil {
+		return reported
+	}
+	if err != nil {
+		return b.lost(ctx, batch, receipts, err)
+	}
+	return nil
+}
+
+// enqueueEach takes a batch that the queue refuses as a whole job by job.
+func (b *bulk) enqueueEach(ctx context.Context, batch []entry) error {
+	for i, e := range batch {
+		receipt, err := b.queue.Enqueue(ctx, e.job)
+		switch {
+		case errors.Is(err, throttle.ErrInvalid):
+			b.fail(&httpjob.LineError{Line: e.line, Err: err})
+		case err != nil:
+			return b.lost(ctx, batch[i:], nil, err)
+		default:
+			if err := b.report(batch[i:i+1], []throttle.Receipt{receipt}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lost tells what is known after Redis failed. A receipt without an id is of a
+// job that was not stored, or may not have been.
+func (b *bulk) lost(ctx context.Context, batch []entry, receipts []throttle.Receipt, err error) error {
+	first := batch[0].line
+	for i, r := range receipts {
+		if r.ID == "" {
+			first = batch[i].line
+			break
+		}
+	}
+	return &failure{code: exitCode(ctx, err), err: fmt.Errorf("%w: %s, and the first one in doubt is that of line %d", err, b.tally.soFar(), first)}
+}
+
+// outlast gives a context that ends after ctx by as much as grace.
+func outlast(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(grace):
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
+// report counts the jobs that have a receipt, and prints each of them for
+// --json.
+func (b *bulk) report(batch []entry, receipts []throttle.Receipt) error {
+	out := bufio.NewWriter(b.term.out)
+	for i, r := range receipts {
+		if r.ID == "" {
+			continue
+		}
+		b.tally.add(r)
+		if b.json {
+			_ = writeJSON(out, r, batch[i].line) // the error stays until Flush
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return &failure{code: exitSomeFailed, err: fmt.Errorf("results cannot be written: %w: %s", err, b.tally.soFar())}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+// Package script holds the Lua scripts that make every change to the stored
+// state, and the typed calls around them.
+//
+// A script is bucket.lua, which all share, followed by the file of its own. Its
+// one declared key is the due set of a shard; all other names are built from that
+// one's prefix in bucket.lua, so a call stays within one hash slot. Calls on many
+// shards go in one pipeline.
+package script
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed lua/*.lua
+var files embed.FS
+
+// WakeChannel carries the name of a shard whose earliest due instant moved forward.
+const WakeChannel = "weir:wake"
+
+// MetaKey is the hash of what must be the same for every process.
+const MetaKey = "weir:meta"
+
+// DueKey names the due set of a shard: KEYS[1] of every script.
+func DueKey(shard int) string { return ShardName(shard) + "due" }
+
+// ShardName is the prefix of all names of a shard.
+func ShardName(shard int) string { return fmt.Sprintf("weir:{%02d}:", shard) }
+
+// A Set is all scripts on one clock.
+type Set struct {
+	enqueue, release, depart, finish, extend *redis.Script
+	expired, reap, audit                     *redis.Script
+	policies, find, stat, dead, purge        *redis.Script
+}
+
+// NewSet returns the scripts on the clock of the server.
+func NewSet() *Set { return NewSetWithClock(source("clock")) }
+
+// NewSetWithClock returns the scripts on a clock of the caller's: Lua that defines
+// a local function server_time returning whole microseconds, and may use KEYS[1].
+func NewSetWithClock(clock string) *Set {
+	load := func(name string) *redis.Script {
+		return redis.NewScript(clock + "\n" + source("bucket") + "\n" + source(name))
+	}
+	return &Set{
+		enqueue: load("enqueue"), release: load("release"), depart: load("depart"),
+		finish: load("finish"), extend: load("extend"),
+		expired: load("expired"), reap: load("reap"), audit: load("audit"),
+		policies: load("policies"), find: load("find"), stat: load("stat"),
+		dead: load("dead"), purge: load("purge"),
+	}
+}
+
+func source(name string) string {
+	b, err := files.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(err) // the name is a constant of this package
+	}
+	return string(b)
+}
+
+// A Call is one script on one shard. After Run its reply or its error is set.
+type Call struct {
+	Shard  int
+	Err    error
+	script *redis.Script
+	args   []any
+	reply  reply
+}
+
+// Run makes the calls in one pipeline. Each call has its own error; Run returns
+// the first of them. A script the server has forgotten is sent again.
+func Run(ctx context.Context, client redis.UniversalClient, calls ...*Call) error {
+	exec(ctx, client, calls, (*redis.Script).EvalSha)
+	var forgotten []*Call
+	for _, c := range calls {
+		if c.Err != nil && strings.HasPrefix(c.Err.Error(), "NOSCRIPT") {
+			forgotten = append(forgotten, c)
+		}
+	}
+	if len(forgotten) > 0 {
+		exec(ctx, client, forgotten, (*redis.Script).Eval)
+	}
+	for _, c := range calls {
+		if c.Err != nil {
+			return c.Err
+		}
+	}
+	return nil
+}
+
+type evaluate func(s *redis.Script, ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
+
+func exec(ctx context.Context, client redis.UniversalClient, calls []*Call, eval evaluate) {
+	if len(calls) == 1 {
+		c := calls[0]
+		c.set(eval(c.script, ctx, client, []string{DueKey(c.Shard)}, c.args...))
+		return
+	}
+	pipe := client.Pipeline()
+	cmds := make([]*redis.Cmd, len(calls))
+	for i, c := range calls {
+		cmds[i] = eval(c.script, ctx, pipe, []string{DueKey(c.Shard)}, c.args...)
+	}
+	_, err := pipe.Exec(ctx)
+	for i, c := range calls {
+		c.set(cmds[i])
+		if c.Err == nil && err != nil && cmds[i].Val() == nil {
+			c.Err = err
+		}
+	}
+}
+
+func (c *Call) set(cmd *redis.Cmd) {
+	c.reply = reply{}
+	v, err := cmd.Result()
+	if c.Err = err; err != nil {
+		return
+	}
+	switch v := v.(type) {
+	case []any:
+		c.reply.values = v
+	default:
+		c.reply.values = []any{v}
+	}
+}
+
+// A reply is read from front to back; a value of the wrong kind is an error of the
+// script, and reads as zero.
+type reply struct{ values []any }
+
+func (r *reply) more() bool { return len(r.values) > 0 }
+
+func (r *reply) next() any {
+	if len(r.values) == 0 {
+		return nil
+	}
+	v := r.values[0]
+	r.values = r.values[1:]
+	return v
+}
+
+func (r *reply) int() int64 {
+	n, _ := r.next().(int64)
+	return n
+}
+
+func (r *reply) string() string {
+	s, _ := r.next().(string)
+	return s
+}

@@ -1,0 +1,122 @@
+package throttle
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// Bounds of a [Job].
+const (
+	MaxIDBytes        = 128
+	MaxTypeBytes      = 128
+	MaxCost           = 1_000_000_000
+	DefaultMaxJobSize = 1 << 20 // bytes of payload and headers together
+)
+
+// A Job is one outbound call that waits its turn under a key.
+type Job struct {
+	Key     string            // the bucket it leaves through; see ValidateKey
+	ID      string            // 1 to MaxIDBytes printable ASCII bytes without spaces; empty means a new UUIDv7
+	Type    string            // what a handler is chosen by, as with asynq.ServeMux
+	Payload []byte            // handed to the handler byte for byte
+	Headers map[string]string // handed to the handler
+
+	Cost        int64         // cost units; 0 means 1, at most MaxCost
+	NotBefore   time.Time     // not to leave earlier than this; zero means at once
+	Timeout     time.Duration // of one attempt; 0 means the worker's default
+	MaxAttempts int           // 0 means the worker's default
+	Pool        string        // asynq queue whose workers run it; empty means "default"
+
+	Policy *Policy // limit for the key where no policy for exactly this key is stored; its Key is ignored
+}
+
+// DefaultPool is the asynq queue of a job that names none.
+const DefaultPool = "default"
+
+// NewJobID makes an id that sorts by its time of making (UUIDv7).
+func NewJobID() string { return uuid.Must(uuid.NewV7()).String() }
+
+func (j Job) withDefaults() Job {
+	if j.ID == "" {
+		j.ID = NewJobID()
+	}
+	if j.Cost == 0 {
+		j.Cost = 1
+	}
+	if j.Pool == "" {
+		j.Pool = DefaultPool
+	}
+	if j.Policy != nil {
+		p := j.Policy.withDefaults()
+		p.Key = j.Key
+		j.Policy = &p
+	}
+	return j
+}
+
+// size is what counts against the bound on a job's size.
+func (j Job) size() int {
+	n := len(j.Payload)
+	for k, v := range j.Headers {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
+// Validate tells the first field that is out of bounds, as an [*InvalidError].
+// maxSize bounds payload and headers together, in bytes.
+func (j Job) Validate(maxSize int) error {
+	if err := ValidateKey(j.Key); err != nil {
+		return err
+	}
+	if err := validateToken("id", j.ID, MaxIDBytes); err != nil {
+		return err
+	}
+	if err := validateToken("type", j.Type, MaxTypeBytes); err != nil {
+		return err
+	}
+	if err := validateToken("pool", j.Pool, MaxTypeBytes); err != nil {
+		return err
+	}
+	if j.Cost < 1 || j.Cost > MaxCost {
+		return invalid("cost", j.Cost, "1 to %d", int64(MaxCost))
+	}
+	if n := j.size(); n > maxSize {
+		return invalid("payload", fmt.Sprintf("of %d bytes", n), "at most %d bytes with its headers", maxSize)
+	}
+	for k, v := range j.Headers {
+		if !utf8.ValidString(k) || !utf8.ValidString(v) {
+			return invalid("headers", k, "valid UTF-8 names and values")
+		}
+	}
+	if j.Timeout < 0 {
+		return invalid("timeout", j.Timeout, "a positive duration, or 0 for the worker's default")
+	}
+	if j.MaxAttempts < 0 {
+		return invalid("max_attempts", j.MaxAttempts, "a positive number, or 0 for the worker's default")
+	}
+	if !j.NotBefore.IsZero() && (j.NotBefore.Year() < 1970 || j.NotBefore.Year() > 2261) {
+		return invalid("not_before", j.NotBefore.Format(time.RFC3339), "a time in the years 1970 to 2261")
+	}
+	if j.Policy != nil {
+		return j.Policy.Validate()
+	}
+	return nil
+}
+
+func validateToken(field, s string, maxBytes int) error {
+	bad := s == "" || len(s) > maxBytes
+	for i := 0; i < len(s) && !bad; i++ {
+		bad = s[i] <= ' ' || s[i] > '~'
+	}
+	if bad {
+		if len(s) > maxBytes {
+			return invalid(field, len(s), "at most %d bytes", maxBytes)
+		}
+		return invalid(field, s, "1 to %d printable ASCII bytes without spaces", maxBytes)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package throttle
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds of a [Limit].
+const (
+	MaxRate   = 1_000_000_000        // cost units per period
+	MinPeriod = time.Millisecond     // shortest period
+	MaxPeriod = 366 * 24 * time.Hour // longest period
+	MaxBurst  = 1_000_000_000        // cost units
+)
+
+// A Limit is a leaky bucket's rate and burst. In every window of length t at
+// most Burst + Rate×t/Period cost may leave.
+type Limit struct {
+	Rate   int64         // cost units that leak per Period; 1 to MaxRate
+	Period time.Duration // MinPeriod to MaxPeriod, whole microseconds
+	Burst  int64         // most cost that may leave at once from an idle bucket; 1 to MaxBurst
+}
+
+// ParseLimit reads a rate in the form of [ParseRate] and joins it with a burst.
+func ParseLimit(rate string, burst int64) (Limit, error) {
+	n, per, err := ParseRate(rate)
+	if err != nil {
+		return Limit{}, err
+	}
+	l := Limit{Rate: n, Period: per, Burst: burst}
+	return l, l.Validate()
+}
+
+// ParseRate reads the text form of a rate: a whole number, a slash and a
+// period. The period is s, m, h or d, or a duration such as 24h or 500ms:
+// "100/s", "5/m", "1000/h", "1/24h".
+func ParseRate(s string) (n int64, per time.Duration, err error) {
+	const allowed = "N/s, N/m, N/h, N/d or N/DURATION, such as 100/s or 1/24h, with N a whole number from 1 to %d"
+	count, period, found := strings.Cut(s, "/")
+	if !found {
+		return 0, 0, invalid("rate", s, allowed, int64(MaxRate))
+	}
+	n, err = strconv.ParseInt(count, 10, 64)
+	if err != nil || n < 1 || n > MaxRate || count[0] == '+' {
+		return 0, 0, invalid("rate", s, allowed, int64(MaxRate))
+	}
+	switch period {
+	case "s":
+		per = time.Second
+	case "m":
+		per = time.Minute
+	case "h":
+		per = time.Hour
+	case "d":
+		per = 24 * time.Hour
+	default:
+		if per, err = time.ParseDuration(period); err != nil {
+			return 0, 0, invalid("rate", s, allowed, int64(MaxRate))
+		}
+	}
+	if err := validatePeriod(per); err != nil {
+		return 0, 0, invalid("rate", s, "a period of whole microseconds from %v to %v", MinPeriod, MaxPeriod)
+	}
+	return n, per, nil
+}
+
+func validatePeriod(per time.Duration) error {
+	if per < MinPeriod || per > MaxPeriod || per%time.Microsecond != 0 {
+		return invalid("period", per, "whole microseconds from %v to %v", MinPeriod, MaxPeriod)
+	}
+	return nil
+}
+
+// Validate tells the first field that is out of bounds, as an [*InvalidError].
+func (l Limit) Validate() error {
+	if l.Rate < 1 || l.Rate > MaxRate {
+		return invalid("rate", l.Rate, "1 to %d cost units per period", int64(MaxRate))
+	}
+	if err := validatePeriod(l.Period); err != nil {
+		return err
+	}
+	if l.Burst < 1 || l.Burst > MaxBurst {
+		return invalid("burst", l.Burst, "1 to %d", int64(MaxBurst))
+	}
+	return nil
+}
+
+// String gives the text form, "100/s burst 1".
+func (l Limit) String() string {
+	return fmt.Sprintf("%s burst %d", FormatRate(l.Rate, l.Period), l.Burst)
+}
+
+// FormatRate is the inverse of [ParseRate].
+func FormatRate(n int64, per time.Duration) string {
+	switch per {
+	case time.Second:
+		return fmt.Sprintf("%d/s", n)
+	case time.Minute:
+		return fmt.Sprintf("%d/m", n)
+	case time.Hour:
+		return fmt.Sprintf("%d/h", n)
+	case 24 * time.Hour:
+		return fmt.Sprintf("%d/d", n)
+	}
+	return fmt.Sprintf("%d/%v", n, per)
+}
+
+// Interval is the time one cost unit takes to leak, to the nearest nanosecond.
+func (l Limit) Interval() time.Duration {
+	return time.Duration(float64(l.Period) / float64(l.Rate))
+}
+
+// perMicrosecond is the leak in cost units per microsecond.
+func (l Limit) perMicrosecond() float64 {
+	return float64(l.Rate) / float64(l.Period.Microseconds())
+}
+
+// after is the time in which cost leaks, rounded up to a microsecond.
+func (l Limit) after(cost float64) time.Duration {
+	if cost <= 0 {
+		return 0
+	}
+	us := math.Ceil(cost * float64(l.Period.Microseconds()) / float64(l.Rate))
+	if us >= math.MaxInt64/1000 {
+		return math.MaxInt64
+	}
+	return time.Duration(us) * time.Microsecond
+}

@@ -1,0 +1,56 @@
+package throttle
+
+import (
+	"strconv"
+
+	"github.com/weirq/weir/throttle/internal/script"
+)
+
+// A Parcel is one or more released jobs that travel together. It names them; a
+// worker gets the jobs themselves when they depart.
+type Parcel struct {
+	ID    string // ParcelID of its round and its number in the pool
+	Round string
+	Pool  string // asynq queue
+	Jobs  []Hold // at most ParcelSize
+}
+
+const (
+	// ParcelSize is the most jobs in a parcel.
+	ParcelSize = 64
+	// MostParcels is the most parcels of one round in one pool.
+	MostParcels = mostPerRound / ParcelSize
+
+	mostPerShard = 256  // jobs of one release: what Redis does in a few milliseconds
+	mostPerRound = 4096 // jobs of one round
+)
+
+// ParcelID names the n-th parcel of a round in its pool, counted from 0.
+func ParcelID(round string, n int) string { return round + "." + strconv.Itoa(n) }
+
+// parcels fills parcels with the jobs of a round, those of one pool together.
+type parcels struct {
+	filled []Parcel
+	open   map[stream]int // index of the parcel being filled
+	count  map[stream]int // parcels so far
+}
+
+type stream struct{ round, pool string }
+
+func newParcels() *parcels {
+	return &parcels{open: make(map[stream]int), count: make(map[stream]int)}
+}
+
+func (p *parcels) add(round string, jobs []script.Released) {
+	for _, j := range jobs {
+		to := stream{round, j.Pool}
+		i, ok := p.open[to]
+		if !ok || len(p.filled[i].Jobs) == ParcelSize {
+			i = len(p.filled)
+			p.filled = append(p.filled, Parcel{ID: ParcelID(round, p.count[to]), Round: round, Pool: j.Pool})
+			p.open[to] = i
+			p.count[to]++
+		}
+		p.filled[i].Jobs = append(p.filled[i].Jobs, Hold{Key: j.Key, ID: j.ID, Release: j.Release})
+	}
+}

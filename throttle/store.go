@@ -1,0 +1,102 @@
+package throttle
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirq/weir/throttle/internal/script"
+)
+
+// store is a connection to the stored state: what the producer, the scheduler and
+// the worker side of one process share.
+type store struct {
+	client  redis.UniversalClient
+	shards  int
+	scripts *script.Set
+}
+
+// MaxShards is the highest number of shards.
+const MaxShards = 100
+
+// openStore checks that the server keeps what it is given and that the number of
+// shards is the one the state was begun with.
+func openStore(ctx context.Context, client redis.UniversalClient, shards int, scripts *script.Set) (*store, error) {
+	if client == nil {
+		return nil, invalid("client", "nil", "a Redis client, see Open")
+	}
+	if shards < 1 || shards > MaxShards {
+		return nil, invalid("shards", shards, "1 to %d", MaxShards)
+	}
+	if err := checkEviction(ctx, client); err != nil {
+		return nil, err
+	}
+	if err := client.HSetNX(ctx, script.MetaKey, "shards", shards).Err(); err != nil {
+		return nil, fmt.Errorf("redis is not usable: %w", err)
+	}
+	text, err := client.HGet(ctx, script.MetaKey, "shards").Result()
+	if err != nil {
+		return nil, fmt.Errorf("redis is not usable: %w", err)
+	}
+	if text != strconv.Itoa(shards) {
+		return nil, invalid("shards", shards, "%s, the number this Redis was set up with; it cannot change while jobs are stored", text)
+	}
+	return &store{client: client, shards: shards, scripts: scripts}, nil
+}
+
+// checkEviction refuses a server that may throw queued jobs away. A server that
+// does not tell is taken as it is.
+func checkEviction(ctx context.Context, client redis.UniversalClient) error {
+	return eachServer(ctx, client, func(ctx context.Context, c redis.UniversalClient) error {
+		info, err := c.Info(ctx, "memory").Result()
+		var refused redis.Error
+		if errors.As(err, &refused) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("redis is not reachable: %w", err)
+		}
+		limit, policy := infoField(info, "maxmemory"), infoField(info, "maxmemory_policy")
+		if limit != "" && limit != "0" && policy != "noeviction" {
+			return invalid("redis maxmemory-policy", policy,
+				"noeviction: with maxmemory %s it may evict queued jobs", limit)
+		}
+		return nil
+	})
+}
+
+// eachServer calls f for every server that holds data.
+func eachServer(ctx context.Context, client redis.UniversalClient, f func(context.Context, redis.UniversalClient) error) error {
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return f(ctx, c) })
+	}
+	return f(ctx, client)
+}
+
+func infoField(info, name string) string {
+	for line := range strings.Lines(info) {
+		if v, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+func (s *store) run(ctx context.Context, calls ...*script.Call) error {
+	return script.Run(ctx, s.client, calls...)
+}
+
+func (s *store) shard(key string) int { return shardOf(key, s.shards) }
+
+// newName makes a short random name for a process' part in the stored state.
+func newName() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails, says crypto/rand
+	return hex.EncodeToString(b[:])
+}

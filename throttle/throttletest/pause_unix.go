@@ -1,0 +1,13 @@
+//go:build unix
+
+package throttletest
+
+import (
+	"os"
+	"syscall"
+)
+
+var (
+	pauseSignal  os.Signal = syscall.SIGSTOP
+	resumeSignal os.Signal = syscall.SIGCONT
+)

@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"context"
+	"sync"
+
+	"github.com/weirq/weir/throttle"
+)
+
+// departures claims slots for admitted jobs and hands the jobs to the meters of
+// their keys.
+type departures struct {
+	permits *throttle.Permits
+	config  Config
+	shards  []*batcher[*held]
+	start   func(*held)
+	settle  func(*held, verdict) // ends a run
+	drop    func(*held, Outcome) // lets go of a job that Redis took back already
+	stop    <-chan struct{} // meters stop: what they hold goes back
+
+	mu     sync.Mutex
+	meters map[string]*meter
+	active sync.WaitGroup
+}
+
+// departBatch bounds the jobs of one call: what Redis does in about a millisecond.
+const departBatch = 128
+
+func newDepartures(s *Server, stop <-chan struct{}) *departures {
+	d := &departures{
+		permits: s.permits, config: s.config, start: s.start, settle: s.settle, drop: s.drop, stop: stop,
+		meters: make(map[string]*meter),
+	}
+	for range s.permits.Shards() {
+		var token string
+		d.shards = append(d.shards, newBatcher(departBatch, func(ctx context.Context, jobs []*held) error {
+			return d.call(ctx, &token, jobs)
+		}))
+	}
+	return d
+}
+
+// ask has jobs depart.
+func (d *departures) ask(jobs []*held) {
+	for _, h := range jobs {
+		d.shards[d.permits.Shard(h.hold.Key)].add(h)
+	}
+}
+
+// call departs jobs of one shard. It is repeated with the same token until it is
+// answered, so an answer that was lost charges nothing twice.
+func (d *departures) call(ctx context.Context, token *string, jobs []*held) error {
+	if *token == "" {
+		*token = d.permits.NewToken()
+	}
+	holds := make([]throttle.Hold, len(jobs))
+	for i, h := range jobs {
+		holds[i] = h.move()
+	}
+	permits, err := d.permits.Depart(ctx, d.config.Lease, *token, holds)
+	if err != nil {
+		d.config.Logger.Warn("depart failed", "jobs", len(jobs), "error", err)
+		return err
+	}
+	*token = ""
+	granted := make(map[string][]*held)
+	returned := make(map[string]int)
+	for i, p := range permits {
+		h := jobs[i]
+		key := h.hold.Key
+		if holds[i].Run > 0 {
+			returned[key]++
+		}
+		h.attempt, h.limit, h.slot = p.Attempt, p.Limit, p.At
+		if holds[i].Run == 0 {
+			h.job, h.damaged = p.Job, p.Damaged
+		}
+		h.moved(p.Run)
+		switch p.Status {
+		case throttle.Go:
+			granted[key] = append(granted[key], h)
+		case throttle.Parked:
+			d.drop(h, Parked)
+		default:
+			d.drop(h, Gone)
+		}
+	}
+	for key, jobs := range granted {
+		d.meter(key, jobs, returned[key])
+		delete(returned, key)
+	}
+	for key, n := range returned {
+		d.meter(key, nil, n)
+	}
+	return nil
+}
+
+// meter hands jobs to the meter of their key, which lives as long as it has some.
+func (d *departures) meter(key string, jobs []*held, returned int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := d.meters[key]
+	if m == nil {
+		m = newMeter(d.permits.Lead(), d.start, d.ask)
+		d.meters[key] = m
+		d.active.Go(func() {
+			m.run(d.stop, func() bool { return d.retire(key, m) })
+			for _, h := range m.empty() {
+				d.settle(h, verdict{outcome: Parked})
+			}
+		})
+	}
+	m.add(jobs, returned)
+}
+
+// retire forgets a meter that has nothing left to do.
+func (d *departures) retire(key string, m *meter) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !m.idle() {
+		return false
+	}
+	delete(d.meters, key)
+	return true
+}

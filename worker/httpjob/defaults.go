@@ -1,0 +1,118 @@
+package httpjob
+
+import (
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/weirq/weir/throttle"
+)
+
+// Defaults fill what a line or a caller leaves out.
+type Defaults struct {
+	Key     string
+	URL     string
+	Method  string            // empty means POST
+	Headers map[string]string // joined with a line's own; for the same name, the line's counts
+
+	Cost    int64         // cost units; 0 means 1
+	Delay   time.Duration // 0 means at once
+	Timeout time.Duration // of one attempt; 0 means the worker's default
+	Policy  *throttle.Policy
+
+	MaxJobSize int              // bytes; 0 means throttle.DefaultMaxJobSize
+	Now        func() time.Time // what a delay counts from; nil means time.Now. Give it the clock of Redis where that may differ
+}
+
+// Validate tells the first default that no job could be made with, as a
+// [*throttle.InvalidError].
+func (d Defaults) Validate() error {
+	r := Request{Method: d.Method, URL: d.URL, Headers: d.Headers, Timeout: d.Timeout}
+	if r.URL == "" {
+		r.URL = "http://left.out"
+	}
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	_, err := d.finish(throttle.Job{Key: orElse(d.Key, "left out"), Type: Type}, d.Cost, d.Delay)
+	return err
+}
+
+// Job makes a job of the defaults alone, ready to enqueue. An empty id means a
+// new one.
+func (d Defaults) Job(id string, body []byte) (throttle.Job, error) {
+	r := Request{Method: d.Method, URL: d.URL, Headers: d.Headers, Body: body, Timeout: d.Timeout}
+	j, err := r.Job(d.Key)
+	if err != nil {
+		return throttle.Job{}, err
+	}
+	j.ID = id
+	return d.finish(j, d.Cost, d.Delay)
+}
+
+// finish fills in everything that a valid job has and validates it.
+func (d Defaults) finish(j throttle.Job, cost int64, delay time.Duration) (throttle.Job, error) {
+	if j.ID == "" {
+		j.ID = throttle.NewJobID()
+	}
+	j.Pool = throttle.DefaultPool
+	j.Cost = cost
+	if cost == 0 {
+		j.Cost = 1
+	}
+	if delay < 0 {
+		return throttle.Job{}, invalid("delay", delay, allowedDelay)
+	}
+	if delay > 0 {
+		j.NotBefore = d.now().Add(delay)
+	}
+	if d.Policy != nil {
+		p := *d.Policy
+		p.Key = j.Key
+		j.Policy = &p
+	}
+	size := d.MaxJobSize
+	if size == 0 {
+		size = throttle.DefaultMaxJobSize
+	}
+	if err := j.Validate(size); err != nil {
+		return throttle.Job{}, err
+	}
+	return j, nil
+}
+
+func (d Defaults) now() time.Time {
+	if d.Now == nil {
+		return time.Now()
+	}
+	return d.Now()
+}
+
+// headers joins own with the defaults, whatever the case of the names, in a map
+// of its own.
+func (d Defaults) headers(own map[string]string) map[string]string {
+	all := make(map[string]string, len(own)+len(d.Headers)+1)
+	maps.Copy(all, own)
+	for name, value := range d.Headers {
+		if !has(own, name) {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+func has(headers map[string]string, name string) bool {
+	for n := range headers {
+		if http.CanonicalHeaderKey(n) == http.CanonicalHeaderKey(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -1,0 +1,209 @@
+package httpjob
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weirq/weir/throttle"
+)
+
+// readOne reads a text of one line.
+func readOne(d Defaults, line string) (throttle.Job, Request, error) {
+	j, err := NewReader(strings.NewReader(line), d, 0).Next()
+	if err != nil {
+		return j, Request{}, err
+	}
+	r, err := Parse(j.Payload)
+	return j, r, err
+}
+
+func TestLineWithEveryField(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	j, r, err := readOne(Defaults{Now: func() time.Time { return now }},
+		`{"id":"evt_1","key":"a:{b} \u00e9","url":"https://example.com/x?y","method":"PUT","headers":{"X-A":"1","X-B":""},"body":"é\n\"\ud83d\ude00","cost":7,"delay":"1.5s"}`)
+	require.NoError(t, err)
+	require.Equal(t, "evt_1", j.ID)
+	require.Equal(t, "a:{b} é", j.Key)
+	require.Equal(t, Type, j.Type)
+	require.EqualValues(t, 7, j.Cost)
+	require.Equal(t, now.Add(1500*time.Millisecond), j.NotBefore)
+	require.Equal(t, Request{
+		Method: "PUT", URL: "https://example.com/x?y", Headers: map[string]string{"X-A": "1", "X-B": ""}, Body: []byte("é\n\"😀"),
+	}, r)
+}
+
+func TestLineLeavesOutWhatDefaultsHave(t *testing.T) {
+	policy := throttle.Policy{Limit: throttle.Limit{Rate: 5, Period: time.Second, Burst: 2}}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	d := Defaults{
+		Key: "k", URL: "http://a/b", Method: "PUT", Headers: map[string]string{"X-A": "default", "x-b": "default"},
+		Cost: 3, Delay: time.Minute, Timeout: 9 * time.Second, Policy: &policy, Now: func() time.Time { return now },
+	}
+	for _, line := range []string{`{}`, `{"id":null,"key":null,"url":null,"method":null,"headers":null,"cost":null,"delay":null,"body":null,"body_base64":null}`} {
+		j, r, err := readOne(d, line)
+		require.NoError(t, err)
+		require.NotEmpty(t, j.ID)
+		require.Equal(t, "k", j.Key)
+		require.EqualValues(t, 3, j.Cost)
+		require.Equal(t, now.Add(time.Minute), j.NotBefore)
+		require.Equal(t, 9*time.Second, j.Timeout)
+		require.Equal(t, "k", j.Policy.Key)
+		require.Equal(t, policy.Limit, j.Policy.Limit)
+		require.Equal(t, Request{Method: "PUT", URL: "http://a/b", Headers: d.Headers, Body: []byte{}}, r)
+	}
+
+	j, r, err := readOne(d, `{"key":"own","headers":{"x-a":"own"},"delay":"0s","cost":1,"method":"GET","payload":1}`)
+	require.NoError(t, err)
+	require.Equal(t, "own", j.Key)
+	require.Equal(t, "own", j.Policy.Key)
+	require.True(t, j.NotBefore.IsZero())
+	require.EqualValues(t, 1, j.Cost)
+	require.Equal(t, map[string]string{"x-a": "own", "x-b": "default", "Content-Type": "application/json"}, r.Headers)
+	require.Equal(t, map[string]string{"X-A": "default", "x-b": "default"}, d.Headers, "the defaults stay as they are")
+}
+
+func TestLineSendsAPayloadAsItStands(t *testing.T) {
+	for _, payload := range []string{
+		`{"a":1,"b":"é<&>"}`, `{ "b" : 1 ,  "a":[ 1.0,1e3 , -0 ] }`, `"\u003c\/\ud800"`, `12345678901234567890.10`, `null`, `[]`, `""`,
+		"{\"line separator\":\"\u2028\"}", `{"a":1,"a":2}`, "{\t\"tab\":\ttrue\t}",
+	} {
+		_, r, err := readOne(Defaults{Key: "k", URL: "http://a"}, `{"x":0, "payload" :  `+payload+`  , "y":0}`)
+		require.NoError(t, err, payload)
+		require.Equal(t, payload, string(r.Body))
+		require.Equal(t, map[string]string{"Content-Type": "application/json"}, r.Headers)
+	}
+	_, r, err := readOne(Defaults{Key: "k", URL: "http://a"}, `{"payload":{},"headers":{"content-type":"application/cloudevents+json"}}`)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"content-type": "application/cloudevents+json"}, r.Headers)
+}
+
+func TestLineTakesBinaryBodies(t *testing.T) {
+	for encoded, body := range map[string]string{"AP8KDXs=": "\x00\xff\n\r{", "gA==": "\x80", "": ""} {
+		_, r, err := readOne(Defaults{Key: "k", URL: "http://a"}, `{"body_base64":"`+encoded+`"}`)
+		require.NoError(t, err)
+		require.Equal(t, body, string(r.Body))
+		require.Empty(t, r.Headers, "only a payload is known to be JSON")
+	}
+}
+
+func TestLineRefuses(t *testing.T) {
+	const secret = "S3CRET"
+	full := Defaults{Key: "k", URL: "http://a"}
+	for _, c := range []struct {
+		name, line, want string
+	}{
+		{"no key", `{"url":"http://a"}`, `line 1: key "" is not allowed`},
+		{"no URL", `{"key":"k"}`, "line 1: url of 0 bytes is not allowed"},
+		{"empty key", `{"url":"http://a","key":""}`, `line 1, column 25: key "" is not allowed`},
+		{"long key", `{"url":"http://a","key":"` + strings.Repeat("k", 513) + `"}`, "column 25: key 513 is not allowed: want at most 512 bytes"},
+		{"key that is not UTF-8", "{\"key\":\"a\xffb\"}", "column 10: not valid UTF-8"},
+		{"key with half a pair", `{"key":"\ud83d"}`, "column 8: key with half of a surrogate pair"},
+		{"key with half a pair before text", `{"key":"\ude00\u0041"}`, "half of a surrogate pair"},
+		{"numeric id", `{"id": 42}`, "column 8: id that is a number is not allowed: want a string"},
+		{"empty id", `{"id":""}`, `id "" is not allowed`},
+		{"id with a space", `{"key":"k","url":"http://a","id":"a b"}`, `column 34: id "a b" is not allowed`},
+		{"bad URL", `{"key":"k","url":"/` + secret + `"}`, "column 18: url without http://"},
+		{"bad method", `{"key":"k","url":"http://a","method":"A B"}`, `column 38: method "A B" is not allowed`},
+		{"empty method", `{"key":"k","url":"http://a","method":""}`, `method "" is not allowed`},
+		{"headers as a list", `{"headers":["` + secret + `"]}`, "column 12: headers that is an array is not allowed: want an object of strings"},
+		{"header as a number", `{"headers":{"X-A":1}}`, `headers["X-A"] that is a number`},
+		{"header null", `{"headers":{"X-A":null}}`, `headers["X-A"] that is null`},
+		{"header name with a space", `{"key":"k","url":"http://a","headers":{"Bad Name":"` + secret + `"}}`, `column 39: headers "Bad Name"`},
+		{"header value with a line break", `{"key":"k","url":"http://a","headers":{"X-A":"a\r\n` + secret + `"}}`, `column 39: headers["X-A"] of 9 bytes`},
+		{"cost 0", `{"cost":0}`, "column 9: cost 0 is not allowed: want a whole number from 1 to 1000000000"},
+		{"cost -1", `{"cost":-1}`, "cost -1 is not allowed"},
+		{"cost 1.5", `{"cost":1.5}`, "cost 1.5 is not allowed"},
+		{"cost too large", `{"key":"k","url":"http://a","cost":1000000001}`, "column 36: cost 1000000001 is not allowed"},
+		{"cost beyond any integer", `{"cost":1e400}`, "cost 1e400 is not allowed"},
+		{"cost as text", `{"cost":"1"}`, `cost "1" is not allowed`},
+		{"delay as a number", `{"delay":5}`, "delay that is a number is not allowed: want a string"},
+		{"delay without unit", `{"delay":"5"}`, `delay "5" is not allowed: want a duration such as`},
+		{"negative delay", `{"delay":"-1s"}`, `delay "-1s" is not allowed`},
+		{"delay beyond 2262", `{"key":"k","url":"http://a","delay":"2562000h"}`, "not_before"},
+		{"body as an object", `{"body":{"a":"` + secret + `"}}`, "body that is an object is not allowed: want a string"},
+		{"body with half a pair", `{"body":"` + secret + `\uD800"}`, "body with half of a surrogate pair"},
+		{"bad base64", `{"body_base64":"` + secret + `!"}`, "body_base64 of 7 bytes is not allowed: want standard base64"},
+		{"body and payload", `{"body":"","payload":1}`, "payload beside body is not allowed: want only one of"},
+		{"body and body_base64", `{"body_base64":"","body":""}`, "body_base64 beside body"},
+		{"body and a payload of null", `{"body":"","payload":null}`, "payload beside body"},
+		{"array", `[{"key":"k"}]`, "line 1: not a JSON object"},
+		{"null", `null`, "not a JSON object"},
+		{"text", `"` + secret + `"`, "not a JSON object"},
+		{"cut off", `{"key":"k","body":"` + secret, "column 25: not valid JSON: unexpected end"},
+		{"two objects", `{"key":"k"} {}`, "column 13: not valid JSON: invalid character '{' after top-level value"},
+		{"comma at the end", `{"key":"k",}`, "column 12: not valid JSON"},
+		{"raw control character", "{\"key\":\"a\x01\"}", "column 10: not valid JSON"},
+		{"nested without end", strings.Repeat("[", 20000), "not valid JSON"},
+		{"job over the bound", `{"key":"k","url":"http://a","payload":"` + strings.Repeat("a", throttle.DefaultMaxJobSize) + `"}`, "at most 1048576 bytes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := full
+			if strings.HasPrefix(c.name, "no ") {
+				d = Defaults{}
+			}
+			_, _, err := readOne(d, c.line)
+			var at *LineError
+			require.ErrorAs(t, err, &at)
+			require.Equal(t, 1, at.Line)
+			require.ErrorIs(t, err, throttle.ErrInvalid)
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), secret)
+		})
+	}
+}
+
+func TestLineTakesTheLastOfTwoEqualNames(t *testing.T) {
+	j, _, err := readOne(Defaults{URL: "http://a"}, `{"key":"first","key":"last"}`)
+	require.NoError(t, err)
+	require.Equal(t, "last", j.Key)
+	_, _, err = readOne(Defaults{URL: "http://a"}, `{"key":"first","key":""}`)
+	require.ErrorContains(t, err, "column 22: ", "the place of the one that counts")
+}
+
+func TestDefaultsAreValidated(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		defaults Defaults
+		want     string
+	}{
+		{"none", Defaults{}, ""},
+		{"all", Defaults{Key: "k", URL: "http://a", Method: "GET", Headers: map[string]string{"A": "b"}, Cost: 1, Delay: 1, Timeout: 1,
+			Policy: &throttle.Policy{Limit: throttle.Limit{Rate: 1, Period: time.Second, Burst: 1}}}, ""},
+		{"key", Defaults{Key: "\xff"}, "key"},
+		{"URL", Defaults{URL: "example.com"}, "url"},
+		{"method", Defaults{Method: "A B"}, "method"},
+		{"headers", Defaults{Headers: map[string]string{"a b": ""}}, "headers"},
+		{"cost", Defaults{Cost: -1}, "cost"},
+		{"delay", Defaults{Delay: -1}, "delay"},
+		{"timeout", Defaults{Timeout: -1}, "timeout"},
+		{"policy", Defaults{Policy: &throttle.Policy{}}, "rate"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := c.defaults.Validate()
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, throttle.ErrInvalid)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestDefaultsMakeOneJob(t *testing.T) {
+	d := Defaults{Key: "k", URL: "http://a", Cost: 2}
+	j, err := d.Job("evt_1", []byte("\x00"))
+	require.NoError(t, err)
+	require.Equal(t, "evt_1", j.ID)
+	require.EqualValues(t, 2, j.Cost)
+	r, err := Parse(j.Payload)
+	require.NoError(t, err)
+	require.Equal(t, []byte{0}, r.Body)
+
+	d.MaxJobSize = 10
+	_, err = d.Job("", nil)
+	require.ErrorContains(t, err, "at most 10 bytes")
+}

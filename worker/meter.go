@@ -1,0 +1,183 @@
+package worker
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weirq/weir/throttle"
+)
+
+// A meter lets the jobs of one key leave at their slots, in the order they came.
+//
+// Slots are exact, machines are not: a process that stalls past several slots must
+// not send their jobs together when it goes on. So the meter also measures its own
+// departures with a bucket of the key's limit, and a job that is too late for its
+// slot, by its own stall or because the meter spaces it, gives the slot up and
+// departs again. Capacity is lost only for as long as the stall took it away.
+type meter struct {
+	lead   time.Duration
+	start  func(*held)   // lets a job leave; returns at once
+	again  func([]*held) // has jobs depart again
+	signal chan struct{} // holds one message: something changed
+
+	mu     sync.Mutex
+	jobs   []*held // with their slots, both ascending unless costs differ
+	mixed  bool    // costs differ: a job keeps the slot that was charged for it
+	away   int     // jobs that gave up their slots and have no answer yet
+	bucket throttle.Bucket
+}
+
+func newMeter(lead time.Duration, start func(*held), again func([]*held)) *meter {
+	return &meter{lead: lead, start: start, again: again, signal: make(chan struct{}, 1)}
+}
+
+// add takes jobs that were given slots; returned counts those among them, and those
+// that got none, that had been away.
+func (m *meter) add(jobs []*held, returned int) {
+	m.mu.Lock()
+	m.away -= returned
+	for _, h := range jobs {
+		m.bucket.Limit = h.limit
+		if n := len(m.jobs); n > 0 {
+			last := m.jobs[n-1]
+			m.mixed = m.mixed || last.job.Cost != h.job.Cost
+			m.jobs = append(m.jobs, h)
+			if h.order < last.order || h.slot.Before(last.slot) {
+				m.arrange()
+			}
+		} else {
+			m.mixed = false
+			m.jobs = append(m.jobs, h)
+		}
+	}
+	m.mu.Unlock()
+	select {
+	case m.signal <- struct{}{}:
+	default:
+	}
+}
+
+// arrange puts jobs and slots in order. Slots of equal cost are as good as each
+// other, so the job that came first gets the earliest.
+func (m *meter) arrange() {
+	if m.mixed {
+		slices.SortStableFunc(m.jobs, func(a, b *held) int { return a.slot.Compare(b.slot) })
+		return
+	}
+	slots := make([]time.Time, len(m.jobs))
+	for i, h := range m.jobs {
+		slots[i] = h.slot
+	}
+	slices.SortFunc(slots, time.Time.Compare)
+	slices.SortFunc(m.jobs, func(a, b *held) int { return int(a.order - b.order) })
+	for i, h := range m.jobs {
+		h.slot = slots[i]
+	}
+}
+
+// slack is how much of one cost unit the departures of a process may run ahead of
+// the exact pace: room for timers that are early or late, below the one job that
+// the bound at the receiver allows for the network.
+const slack = 0.75
+
+// tolerance is how late a job may leave on its slot. Within it, departures of any
+// number of processes stay within slack of the bound in a steady flow.
+func (m *meter) tolerance() time.Duration {
+	l := m.bucket.Limit
+	perUnit := float64(l.Period) / float64(l.Rate)
+	t := min(float64(m.lead/2), perUnit*(float64(l.Burst)-1+slack))
+	return max(2*time.Millisecond, time.Duration(t))
+}
+
+// run lets jobs leave until there are none left and gone agrees, or stop closes.
+func (m *meter) run(stop <-chan struct{}, gone func() bool) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		h, missed, wait := m.next(time.Now())
+		switch {
+		case h != nil:
+			m.start(h)
+			continue
+		case len(missed) > 0:
+			m.again(missed)
+			continue
+		case wait == forever && gone():
+			return
+		}
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+		case <-m.signal:
+		case <-stop:
+			return
+		}
+	}
+}
+
+const forever = time.Duration(1<<63 - 1)
+
+// next returns a job that leaves now, or jobs that missed their slots, or how long
+// to wait.
+func (m *meter) next(now time.Time) (h *held, missed []*held, wait time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.jobs) == 0 || m.away > 0 {
+		return nil, nil, forever
+	}
+	h = m.jobs[0]
+	if h.slot.After(now) {
+		return nil, nil, h.slot.Sub(now)
+	}
+	at := now.Add(m.bucket.Wait(now, float64(h.job.Cost)-slack))
+	switch {
+	case at.Sub(h.slot) > m.tolerance():
+		return nil, m.miss(now), 0
+	case at.After(now):
+		return nil, nil, at.Sub(now)
+	}
+	m.bucket.Take(now, float64(h.job.Cost))
+	m.jobs = m.jobs[1:]
+	return h, nil, 0
+}
+
+// miss takes out the jobs that must depart again: as many as slots were missed. The
+// slots that are left go to the jobs that came first.
+func (m *meter) miss(now time.Time) []*held {
+	late := now.Add(-m.tolerance())
+	n := 1 // the head is late even if only the meter made it so
+	for n < len(m.jobs) && m.jobs[n].slot.Before(late) {
+		n++
+	}
+	var missed []*held
+	if m.mixed {
+		missed = slices.Clone(m.jobs[:n])
+		m.jobs = m.jobs[n:]
+	} else {
+		keep := len(m.jobs) - n
+		for i := range keep {
+			m.jobs[i].slot = m.jobs[i+n].slot
+		}
+		missed = slices.Clone(m.jobs[keep:])
+		m.jobs = m.jobs[:keep]
+	}
+	m.away += len(missed)
+	return missed
+}
+
+// idle tells whether the meter has nothing left to do.
+func (m *meter) idle() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.jobs) == 0 && m.away == 0
+}
+
+// empty takes out all jobs.
+func (m *meter) empty() []*held {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	jobs := m.jobs
+	m.jobs = nil
+	return jobs
+}

@@ -1,0 +1,112 @@
+package worker
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// asynq polls: a server that finds its queues empty sleeps. push turns that into a
+// push by standing between asynq and its client: when asynq's dequeue script comes
+// back empty, it waits for the dispatcher's message and runs the script once more
+// before asynq hears of it. If asynq's dequeue ever looks different nothing is
+// recognised, and all works as before, at asynq's own pace.
+
+// wakeChannel carries the name of a pool that has got parcels.
+const wakeChannel = "weir:parcels"
+
+// idleWait is how long an empty dequeue waits for a message: what a lost message
+// can cost.
+const idleWait = 500 * time.Millisecond
+
+// pushClient is a client for one asynq server, whose dequeues come one at a time.
+type pushClient struct {
+	redis.UniversalClient
+	pools int
+	wake  chan struct{} // holds one message
+	stop  <-chan struct{}
+
+	mu    sync.Mutex
+	empty int // dequeues in a row that found nothing
+}
+
+func newPushClient(client redis.UniversalClient, pools int, stop <-chan struct{}) *pushClient {
+	return &pushClient{UniversalClient: client, pools: pools, wake: make(chan struct{}, 1), stop: stop}
+}
+
+// isDequeue recognises asynq's dequeue by the names of its keys.
+func isDequeue(keys []string) bool {
+	if len(keys) != 4 {
+		return false
+	}
+	for i, suffix := range []string{":pending", ":paused", ":active", ":lease"} {
+		if !strings.HasPrefix(keys[i], "asynq:{") || !strings.HasSuffix(keys[i], suffix) {
+			return false
+		}
+	}
+	return true
+}
+
+// EvalSha waits on an empty dequeue once all pools were found empty.
+func (c *pushClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	cmd := c.UniversalClient.EvalSha(ctx, sha, keys, args...)
+	if !isDequeue(keys) {
+		return cmd
+	}
+	if cmd.Err() != redis.Nil {
+		c.found(0)
+		return cmd
+	}
+	if c.found(1) < c.pools {
+		return cmd
+	}
+	c.found(0)
+	timer := time.NewTimer(idleWait)
+	defer timer.Stop()
+	select {
+	case <-c.wake:
+	case <-timer.C:
+	case <-c.stop:
+		return cmd
+	}
+	return c.UniversalClient.EvalSha(ctx, sha, keys, args...)
+}
+
+// found counts a dequeue that found nothing (1) or starts the count anew (0).
+func (c *pushClient) found(nothing int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if nothing == 0 {
+		c.empty = 0
+	} else {
+		c.empty++
+	}
+	return c.empty
+}
+
+func (c *pushClient) poke() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// listen passes the dispatchers' messages on until ctx ends.
+func (c *pushClient) listen(ctx context.Context) {
+	sub := c.Subscribe(ctx, wakeChannel)
+	// Receive does not heed its context while it reads.
+	defer context.AfterFunc(ctx, func() { _ = sub.Close() })()
+	for ctx.Err() == nil {
+		if _, err := sub.Receive(ctx); err != nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond): // Redis is away; asynq polls meanwhile
+			}
+			continue
+		}
+		c.poke()
+	}
+}

@@ -1,0 +1,87 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/hibiken/asynq"
+)
+
+// start lets a job leave. It returns at once.
+func (s *Server) start(h *held) { go s.run(h) }
+
+// run makes one attempt at a job.
+func (s *Server) run(h *held) {
+	started := time.Now()
+	s.metrics.departed(started.Sub(h.slot))
+	job := h.job
+	most := s.config.Retry.attempts(job)
+	if h.isLost() {
+		s.settle(h, verdict{outcome: Gone})
+		return
+	}
+	if h.attempt > most {
+		// Whoever made the last attempt was lost with it.
+		s.settle(h, verdict{outcome: Dead, reason: fmt.Sprintf("given up after %d attempts: the worker was lost during the last", most)})
+		return
+	}
+	timeout := s.config.Timeout
+	if job.Timeout > 0 {
+		timeout = job.Timeout
+	}
+	early, cancel := context.WithCancelCause(s.base)
+	defer cancel(nil)
+	h.setCancel(cancel)
+	ctx, stop := context.WithTimeout(withInfo(early, job, h.attempt, most), timeout)
+	defer stop()
+	err := s.perform(ctx, asynq.NewTaskWithHeaders(job.Type, job.Payload, job.Headers))
+	v := s.classify(job, h.attempt, err, context.Cause(early))
+	s.report(h, v, err, started)
+	s.settle(h, v)
+}
+
+// errPanic is the error of a handler that panicked. Its text holds no value of the
+// program, which may be secret, unless it comes from the runtime.
+var errPanic = errors.New("the handler panicked")
+
+func (s *Server) perform(ctx context.Context, task *asynq.Task) (err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		err = fmt.Errorf("%w with a value of type %T", errPanic, p)
+		var fault runtime.Error
+		if e, ok := p.(error); ok && errors.As(e, &fault) {
+			err = fmt.Errorf("%w: %w", errPanic, fault)
+		}
+		s.config.Logger.Error("handler panicked", "type", task.Type(), "error", err, "stack", string(debug.Stack()))
+	}()
+	return s.handler.ProcessTask(ctx, task)
+}
+
+// report writes the one record of an attempt.
+func (s *Server) report(h *held, v verdict, err error, started time.Time) {
+	took := time.Since(started)
+	s.metrics.attempted(v.outcome, took)
+	level := levels[v.outcome]
+	ctx := context.Background()
+	if !s.config.Logger.Enabled(ctx, level) {
+		return
+	}
+	attrs := []any{
+		"outcome", v.outcome, "key", h.hold.Key, "id", h.hold.ID, "type", h.job.Type,
+		"attempt", h.attempt, "duration", took, "late", started.Sub(h.slot),
+	}
+	if v.outcome == Retry {
+		attrs = append(attrs, "retry_in", v.delay)
+	}
+	if err != nil {
+		attrs = append(attrs, "error", err.Error())
+	}
+	s.config.Logger.Log(ctx, level, "attempt", attrs...)
+}
