@@ -22,7 +22,9 @@ type Bucket struct {
 // Leak moves the bucket to now.
 func (b *Bucket) Leak(now time.Time) {
 	if d := now.Sub(b.At); d > 0 && b.Level > 0 {
-		b.Level = max(0, b.Level-float64(d.Microseconds())*b.Limit.perMicrosecond())
+		// The scripts do the same in the same order, so that both agree to the last bit.
+		leaked := float64(d.Microseconds()) * float64(b.Limit.Rate) / float64(b.Limit.Period.Microseconds())
+		b.Level = max(0, b.Level-leaked)
 	}
 	b.At = now
 }

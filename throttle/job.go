@@ -13,7 +13,8 @@ const (
 	MaxIDBytes        = 128
 	MaxTypeBytes      = 128
 	MaxCost           = 1_000_000_000
-	DefaultMaxJobSize = 1 << 20 // bytes of payload and headers together
+	MaxHeaderBytes    = 64 << 10 // names and values together
+	DefaultMaxJobSize = 1 << 20  // bytes of payload
 )
 
 // A Job is one outbound call that waits its turn under a key.
@@ -57,9 +58,7 @@ func (j Job) withDefaults() Job {
 	return j
 }
 
-// size is what counts against the bound on a job's size.
-func (j Job) size() int {
-	n := len(j.Payload)
+func (j Job) headerBytes() (n int) {
 	for k, v := range j.Headers {
 		n += len(k) + len(v)
 	}
@@ -67,7 +66,7 @@ func (j Job) size() int {
 }
 
 // Validate tells the first field that is out of bounds, as an [*InvalidError].
-// maxSize bounds payload and headers together, in bytes.
+// maxSize bounds the payload, in bytes.
 func (j Job) Validate(maxSize int) error {
 	if err := ValidateKey(j.Key); err != nil {
 		return err
@@ -84,8 +83,11 @@ func (j Job) Validate(maxSize int) error {
 	if j.Cost < 1 || j.Cost > MaxCost {
 		return invalid("cost", j.Cost, "1 to %d", int64(MaxCost))
 	}
-	if n := j.size(); n > maxSize {
-		return invalid("payload", fmt.Sprintf("of %d bytes", n), "at most %d bytes with its headers", maxSize)
+	if n := len(j.Payload); n > maxSize {
+		return invalid("payload", fmt.Sprintf("of %d bytes", n), "at most %d bytes", maxSize)
+	}
+	if n := j.headerBytes(); n > MaxHeaderBytes {
+		return invalid("headers", fmt.Sprintf("of %d bytes", n), "at most %d bytes, names and values together", MaxHeaderBytes)
 	}
 	for k, v := range j.Headers {
 		if !utf8.ValidString(k) || !utf8.ValidString(v) {

@@ -113,10 +113,9 @@ func (l Limit) Interval() time.Duration {
 	return time.Duration(float64(l.Period) / float64(l.Rate))
 }
 
-// perMicrosecond is the leak in cost units per microsecond.
-func (l Limit) perMicrosecond() float64 {
-	return float64(l.Rate) / float64(l.Period.Microseconds())
-}
+// maxWait stands for every longer wait, here and in the scripts: about 158 years,
+// so that an instant that far ahead is still exact in a Lua number.
+const maxWait = 5_000_000_000_000_000 * time.Microsecond
 
 // after is the time in which cost leaks, rounded up to a microsecond.
 func (l Limit) after(cost float64) time.Duration {
@@ -124,8 +123,8 @@ func (l Limit) after(cost float64) time.Duration {
 		return 0
 	}
 	us := math.Ceil(cost * float64(l.Period.Microseconds()) / float64(l.Rate))
-	if us >= math.MaxInt64/1000 {
-		return math.MaxInt64
+	if us >= float64(maxWait.Microseconds()) {
+		return maxWait
 	}
 	return time.Duration(us) * time.Microsecond
 }

@@ -18,8 +18,8 @@ type QueueConfig struct {
 	// of a Redis Cluster. It is fixed by whoever comes first. 0 means 16; at most
 	// MaxShards.
 	Shards int
-	// MaxJobSize bounds a job's payload and headers together, in bytes. 0 means
-	// DefaultMaxJobSize.
+	// MaxJobSize bounds a job's payload, in bytes. 0 means DefaultMaxJobSize. Its
+	// headers have a bound of their own, MaxHeaderBytes.
 	MaxJobSize int
 	// Logger takes what no caller can be told. nil discards it.
 	Logger *slog.Logger

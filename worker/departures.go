@@ -16,7 +16,7 @@ type departures struct {
 	start   func(*held)
 	settle  func(*held, verdict) // ends a run
 	drop    func(*held, Outcome) // lets go of a job that Redis took back already
-	stop    <-chan struct{} // meters stop: what they hold goes back
+	stop    <-chan struct{}      // meters stop: what they hold goes back
 
 	mu     sync.Mutex
 	meters map[string]*meter

@@ -76,18 +76,36 @@ func (m *meter) arrange() {
 	}
 }
 
-// slack is how much of one cost unit the departures of a process may run ahead of
-// the exact pace: room for timers that are early or late, below the one job that
-// the bound at the receiver allows for the network.
-const slack = 0.75
+// A process' departures may run ahead of the exact pace by slack of one cost unit:
+// room for timers and stalls. What is left of the one unit that a receiver may see
+// above the bound is for the network: 5 ms, and at least a fifth.
+const (
+	networkJitter = 5 * time.Millisecond
+	mostSlack     = 0.8
+	leastSlack    = 0.25
+)
+
+// interval is the time one cost unit takes to leak.
+func (m *meter) interval() time.Duration { return m.bucket.Limit.Interval() }
+
+func (m *meter) slack() float64 {
+	return min(mostSlack, max(leastSlack, 1-float64(networkJitter)/float64(m.interval())))
+}
+
+const (
+	leastTolerance = 2 * time.Millisecond // timers are not better than that
+	mostTolerance  = time.Second          // well within any lease
+)
 
 // tolerance is how late a job may leave on its slot. Within it, departures of any
-// number of processes stay within slack of the bound in a steady flow.
+// number of processes stay within slack of the bound in a steady flow. A burst
+// leaves room for more, which is used up to half a lead.
 func (m *meter) tolerance() time.Duration {
-	l := m.bucket.Limit
-	perUnit := float64(l.Period) / float64(l.Rate)
-	t := min(float64(m.lead/2), perUnit*(float64(l.Burst)-1+slack))
-	return max(2*time.Millisecond, time.Duration(t))
+	t := time.Duration(m.slack() * float64(m.interval()))
+	if room := float64(m.bucket.Limit.Burst-1) * float64(m.interval()); room > 0 {
+		t = max(t, min(m.lead/2, t+time.Duration(min(room, float64(m.lead)))))
+	}
+	return min(mostTolerance, max(leastTolerance, t))
 }
 
 // run lets jobs leave until there are none left and gone agrees, or stop closes.
@@ -130,7 +148,7 @@ func (m *meter) next(now time.Time) (h *held, missed []*held, wait time.Duration
 	if h.slot.After(now) {
 		return nil, nil, h.slot.Sub(now)
 	}
-	at := now.Add(m.bucket.Wait(now, float64(h.job.Cost)-slack))
+	at := now.Add(m.bucket.Wait(now, float64(h.job.Cost)-m.slack()))
 	switch {
 	case at.Sub(h.slot) > m.tolerance():
 		return nil, m.miss(now), 0

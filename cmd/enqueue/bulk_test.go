@@ -95,7 +95,7 @@ func TestBulkTellsHowFarItGotWhenRedisFails(t *testing.T) {
 		return receipts, nil
 	}}
 	r, err := take(t, t.Context(), q, strings.NewReader(ids(10)), 2, nil)
-	require.EqualError(t, err, "connection refused: 5 jobs were enqueued, and the first one in doubt is that of line 6")
+	require.EqualError(t, err, "connection refused: 5 jobs enqueued, and the first one in doubt is that of line 6")
 	require.Equal(t, exitRedis, r.code)
 	require.Equal(t, 5, strings.Count(r.out, "\n"), "what was stored is printed")
 	require.Len(t, q.batches, 3, "and nothing is tried after it")
@@ -114,7 +114,7 @@ func TestBulkDoesNotLoseABatchToOneJob(t *testing.T) {
 		},
 	}
 	r, err := take(t, t.Context(), q, strings.NewReader(ids(3)), 10, nil)
-	require.EqualError(t, err, "1 lines failed: 2 jobs were enqueued")
+	require.EqualError(t, err, "1 line failed: 2 jobs enqueued")
 	require.Equal(t, exitSomeFailed, r.code)
 	require.Equal(t, "enqueue: line 2: payload 1 is not allowed: want less\n", r.err)
 	require.Equal(t, 2, strings.Count(r.out, "\n"))
@@ -135,7 +135,7 @@ func TestBulkEndsCleanlyOnInterrupt(t *testing.T) {
 	}()
 	defer func() { _ = in.Close() }()
 	r, err := take(t, ctx, q, in, 3, nil)
-	require.EqualError(t, err, "interrupted: 6 jobs were enqueued")
+	require.EqualError(t, err, "interrupted: 6 jobs enqueued")
 	require.Equal(t, exitInterrupted, r.code)
 	require.Equal(t, 6, strings.Count(r.out, "\n"))
 }
@@ -146,7 +146,7 @@ func TestBulkEndsWhileNothingComes(t *testing.T) {
 	defer func() { _ = pipe.Close() }()
 	go interrupt()
 	_, err := take(t, ctx, &scripted{}, in, 3, nil)
-	require.EqualError(t, err, "interrupted: 0 jobs were enqueued")
+	require.EqualError(t, err, "interrupted: 0 jobs enqueued")
 }
 
 func TestBulkDoesNotWaitForAFullBatch(t *testing.T) {
@@ -171,7 +171,7 @@ func TestBulkDoesNotWaitForAFullBatch(t *testing.T) {
 func TestBulkBoundsABatchInBytes(t *testing.T) {
 	q := &scripted{}
 	line := `{"body":"` + strings.Repeat("x", 1<<20-1000) + "\"}\n"
-	_, err := take(t, t.Context(), q, strings.NewReader(strings.Repeat(line, 20)), 500, nil)
+	_, err := take(t, t.Context(), q, strings.NewReader(strings.Repeat(line, 12)), 500, nil)
 	require.NoError(t, err)
 	for _, batch := range q.batches {
 		require.LessOrEqual(t, len(batch), 9)
@@ -181,7 +181,7 @@ func TestBulkBoundsABatchInBytes(t *testing.T) {
 func TestBulkReportsABrokenInput(t *testing.T) {
 	broken := errors.New("disk is gone")
 	r, err := take(t, t.Context(), &scripted{}, io.MultiReader(strings.NewReader(ids(3)), iotest.ErrReader(broken)), 10, nil)
-	require.EqualError(t, err, "reading stopped after line 3: disk is gone: 3 jobs were enqueued")
+	require.EqualError(t, err, "reading stopped after line 3: disk is gone: 3 jobs enqueued")
 	require.Equal(t, exitSomeFailed, r.code)
 	r, err = take(t, t.Context(), &scripted{}, iotest.ErrReader(broken), 10, nil)
 	require.ErrorIs(t, err, broken)
@@ -195,7 +195,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 func TestBulkStopsWhenItCannotReport(t *testing.T) {
 	q := &scripted{}
 	r, err := take(t, t.Context(), q, strings.NewReader(ids(10)), 2, func(b *bulk) { b.term.out = full{} })
-	require.EqualError(t, err, "results cannot be written: no space left: 2 jobs were enqueued")
+	require.EqualError(t, err, "results cannot be written: no space left: 2 jobs enqueued")
 	require.Equal(t, exitSomeFailed, r.code)
 	require.Len(t, q.batches, 1)
 }

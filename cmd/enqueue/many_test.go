@@ -83,7 +83,7 @@ func TestManyAsJSONWithBadLines(t *testing.T) {
 		"line 6: payload",
 		"line 7: longer than 4194304 bytes",
 		"line 8, column 9: not valid UTF-8",
-		"5 lines failed: 2 jobs were enqueued, 1 more were there already",
+		"5 lines failed: 2 jobs enqueued, 1 duplicate left alone",
 	} {
 		require.Contains(t, complaints[i], want)
 		require.Less(t, len(complaints[i]), 300)
@@ -96,7 +96,7 @@ func TestManyWithNothingGood(t *testing.T) {
 	got := command(t.Context(), "{}\n{}\n", "--file", "-")
 	require.Equal(t, exitInvalid, got.code, "nothing enqueued")
 	require.Contains(t, got.err, "line 1: key")
-	require.Contains(t, got.err, "2 lines failed: 0 jobs were enqueued")
+	require.Contains(t, got.err, "2 lines failed: 0 jobs enqueued")
 	require.Equal(t, "enqueued        0\nduplicates      0\nfailed          2\nlast departure  -\n", got.out)
 
 	got = command(t.Context(), "\n\n", "--file", "-")

@@ -29,18 +29,18 @@ func (t *tally) add(r throttle.Receipt) {
 func (t *tally) stored() int { return t.enqueued + t.duplicates }
 
 func (t *tally) soFar() string {
-	text := fmt.Sprintf("%s enqueued", jobs(t.enqueued))
+	text := count(t.enqueued, "job") + " enqueued"
 	if t.duplicates > 0 {
-		text += fmt.Sprintf(", %d more were there already", t.duplicates)
+		text += ", " + count(t.duplicates, "duplicate") + " left alone"
 	}
 	return text
 }
 
-func jobs(n int) string {
+func count(n int, what string) string {
 	if n == 1 {
-		return "1 job was"
+		return "1 " + what
 	}
-	return fmt.Sprintf("%d jobs were", n)
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // verdict is how a file ends that was read to the end.
@@ -48,7 +48,7 @@ func (t *tally) verdict() error {
 	if t.failed == 0 {
 		return nil
 	}
-	return &failure{code: t.badEnd(), err: fmt.Errorf("%d lines failed: %s", t.failed, t.soFar())}
+	return &failure{code: t.badEnd(), err: fmt.Errorf("%s failed: %s", count(t.failed, "line"), t.soFar())}
 }
 
 // badEnd is the exit code when something was wrong with the file.

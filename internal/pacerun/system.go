@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 
+	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirq/weir/throttle"
@@ -63,17 +65,18 @@ func (s *system) schedule() (stop func(), err error) {
 	return s.run("scheduler", scheduler.Run), nil
 }
 
+// work runs a worker that makes the HTTP calls.
 func (s *system) work(config worker.Config) (stop func(), err error) {
+	return s.handle(config, httpjob.NewHandler(httpjob.Config{}))
+}
+
+func (s *system) handle(config worker.Config, handler asynq.Handler) (stop func(), err error) {
 	config.Logger = logger
 	server, err := worker.NewServer(s.client, s.queue, config)
 	if err != nil {
 		return nil, err
 	}
-	handler := httpjob.NewHandler(httpjob.Config{})
-	return s.run("worker", func(ctx context.Context) error {
-		defer handler.CloseIdleConnections()
-		return server.Run(ctx, handler)
-	}), nil
+	return s.run("worker", func(ctx context.Context) error { return server.Run(ctx, handler) }), nil
 }
 
 func (s *system) start() error {
@@ -104,7 +107,7 @@ func call(r *receiver, key, id string) throttle.Job {
 
 func calls(r *receiver, key string, n int) (jobs []throttle.Job, ids []string) {
 	for i := range n {
-		id := fmt.Sprintf("%s-%06d", key, i)
+		id := fmt.Sprintf("%s-%06d", strings.ReplaceAll(key, " ", "_"), i)
 		ids = append(ids, id)
 		jobs = append(jobs, call(r, key, id))
 	}

@@ -122,12 +122,16 @@ local function bucket(key)
   return b
 end
 
+-- Stands for every longer wait, µs: 158 years. Sums with an instant stay exact, and
+-- no command refuses it as out of range.
+local FOREVER = 5000000000000000
+
 -- How long until a job of this cost may leave a bucket that holds level. A job
 -- dearer than the burst leaves when the bucket is empty.
 local function wait_for(b, level, cost)
   local over = level - math.max(0, b.burst - cost)
   if over <= 0 then return 0 end
-  return math.ceil(over * b.period / b.rate)
+  return math.min(FOREVER, math.ceil(over * b.period / b.rate))
 end
 
 local function store(b)
@@ -146,7 +150,8 @@ local function store(b)
   if b.level > 0 then
     redis.call('HSET', SHARD .. 'b:' .. b.key,
       'level', string.format('%.17g', b.level), 'at', int(b.at), 'own', b.own)
-    redis.call('PEXPIRE', SHARD .. 'b:' .. b.key, int(math.ceil(b.level * b.period / b.rate / 1000) + 1000))
+    local empty = math.min(FOREVER, b.level * b.period / b.rate)
+    redis.call('PEXPIRE', SHARD .. 'b:' .. b.key, int(math.ceil(empty / 1000) + 1000))
   end
   return false
 end
@@ -179,12 +184,15 @@ local function look_at(lead, wait)
   return math.ceil(at / grid) * grid
 end
 
--- Arms a bucket that has left the due set and may have something to release.
+-- Arms a bucket that may have something to release now that a job departed or
+-- ended. One that is looked at soon enough anyway is left as it is.
 local function rearm(b, lead)
   if b.flight >= b.max or redis.call('ZCARD', b.w) == 0 then return end
-  if redis.call('ZSCORE', DUE, b.key) then return end
   leak(b)
-  arm(b, look_at(lead, wait_for(b, b.level + b.out, 1)))
+  local at = look_at(lead, wait_for(b, b.level + b.out, 1))
+  local set = tonumber(redis.call('ZSCORE', DUE, b.key) or '')
+  if set and set <= at + lead / 10 then return end
+  arm(b, at)
 end
 
 -- Stores what changed and wakes the schedulers when an earlier instant was armed.

@@ -1,0 +1,90 @@
+// Package config is what the daemon is set up with: its file, in YAML, and the
+// defaults of what the file leaves out.
+//
+// A file is checked as a whole, and all that is wrong with it is reported at once,
+// each with its line and column. What is not known is refused: a misspelt limit
+// that was passed over would be a limit that is not kept.
+package config
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/worker"
+)
+
+// Config is a file with its defaults filled in. Its values are within the bounds
+// that the file's fields have, apart from Redis, which is checked when it is used.
+type Config struct {
+	Redis  string // URL; empty means an embedded one
+	Shards int
+	// Policies replace the stored ones. nil leaves those as they are; an empty list
+	// removes them.
+	Policies []throttle.Policy
+	Worker   Worker
+	HTTP     HTTP
+
+	origins map[string]string // of the fields that were given, by path
+}
+
+// Worker is the part about running jobs.
+type Worker struct {
+	Concurrency     int
+	Pools           map[string]int // asynq queues and their priorities
+	ShutdownTimeout time.Duration
+	Timeout         time.Duration
+	Lease           time.Duration
+	Retry           worker.RetryPolicy
+}
+
+// HTTP is the part about the daemon's own endpoints.
+type HTTP struct {
+	Listen string // host:port; empty means nowhere
+}
+
+// Default is the configuration of an empty file.
+func Default() Config {
+	return Config{
+		Shards: 16,
+		Worker: Worker{
+			Concurrency:     500,
+			Pools:           map[string]int{throttle.DefaultPool: 1},
+			ShutdownTimeout: 10 * time.Second,
+			Timeout:         30 * time.Second,
+			Lease:           30 * time.Second,
+			Retry:           worker.RetryPolicy{Base: time.Second, Cap: 10 * time.Minute, MaxAttempts: 10},
+		},
+		HTTP:    HTTP{Listen: "127.0.0.1:8080"},
+		origins: make(map[string]string),
+	}
+}
+
+// Server is what a worker.Server is made with. It has no logger and no registerer.
+func (w Worker) Server() worker.Config {
+	return worker.Config{
+		Concurrency: w.Concurrency, Pools: maps.Clone(w.Pools), ShutdownTimeout: w.ShutdownTimeout,
+		Timeout: w.Timeout, Lease: w.Lease, Retry: w.Retry,
+	}
+}
+
+// Set gives the field at path, such as "worker.concurrency", a value that stands
+// somewhere else than in the file. from names that place in errors.
+func (c *Config) Set(path, text, from string) error {
+	f, known := c.fields()[path]
+	switch {
+	case !known:
+		return fmt.Errorf("%s sets %s, which is not a field with one value", from, path)
+	case !f.set(text) && f.secret:
+		return fmt.Errorf("%s is not allowed: want %s", from, f.want)
+	case !f.set(text):
+		return fmt.Errorf("%s %s is not allowed: want %s", from, quote(text), f.want)
+	}
+	c.origins[path] = from
+	return nil
+}
+
+// Origin tells where the value of the field at path was given: the from of Set, or
+// file:line:column. It is empty for a default.
+func (c *Config) Origin(path string) string { return c.origins[path] }

@@ -1,0 +1,163 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weirq/weir/throttle"
+)
+
+// A field is a setting with one value.
+type field struct {
+	kind   kind
+	want   string                 // what is allowed, for errors
+	set    func(text string) bool // takes a value unless it is not allowed
+	secret bool                   // errors do not show the value
+}
+
+// A kind is what YAML must take a value for.
+type kind int
+
+const (
+	text   kind = iota
+	number      // whole
+)
+
+const (
+	day      = 24 * time.Hour
+	minLease = max(time.Second, 10*throttle.DefaultLead)
+
+	maxPriority = 100 // asynq makes a list of as many entries at every look
+)
+
+// fields has every field with one value outside of the lists, by its path in the
+// file. The bounds of a setting stand here and nowhere else.
+func (c *Config) fields() map[string]field {
+	w := &c.Worker
+	return map[string]field{
+		"redis":                     {want: "text", secret: true, set: func(text string) bool { c.Redis = text; return true }},
+		"shards":                    whole(&c.Shards, 1, throttle.MaxShards),
+		"worker.concurrency":        whole(&w.Concurrency, 1, 100_000),
+		"worker.shutdown_timeout":   span(&w.ShutdownTimeout, time.Millisecond, day),
+		"worker.timeout":            span(&w.Timeout, time.Millisecond, day),
+		"worker.lease":              span(&w.Lease, minLease, day),
+		"worker.retry.base":         span(&w.Retry.Base, time.Millisecond, day),
+		"worker.retry.cap":          span(&w.Retry.Cap, time.Millisecond, 366*day),
+		"worker.retry.max_attempts": whole(&w.Retry.MaxAttempts, 1, 1_000_000),
+		"http.listen":               listen(&c.HTTP.Listen),
+	}
+}
+
+// What has any number of entries.
+const (
+	policiesPath = "policies"
+	poolsPath    = "worker.pools"
+)
+
+// children are the names that may stand right below the path of a section.
+func (c *Config) children(section string) []string {
+	names := make(map[string]bool)
+	for _, path := range append(slices.Collect(maps.Keys(c.fields())), policiesPath, poolsPath) {
+		below, ok := path, true
+		if section != "" {
+			below, ok = strings.CutPrefix(path, section+".")
+		}
+		if ok {
+			name, _, _ := strings.Cut(below, ".")
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// policyFields are those of one entry of the policies.
+func policyFields(p *throttle.Policy) map[string]field {
+	return map[string]field{
+		"key": {
+			want: fmt.Sprintf(`text of 1 to %d bytes: an exact key, or "*" for all keys without a policy of their own; there are no other patterns`, throttle.MaxKeyBytes),
+			set: func(text string) bool {
+				p.Key = text
+				return throttle.ValidateKey(text) == nil && (text == throttle.AnyKey || !strings.Contains(text, "*"))
+			},
+		},
+		"rate": {
+			want: fmt.Sprintf("N/s, N/m, N/h, N/d or N/DURATION, such as 100/s or 1/24h, with N a whole number from 1 to %d and DURATION from %s to %s",
+				throttle.MaxRate, short(throttle.MinPeriod), short(throttle.MaxPeriod)),
+			set: func(text string) (ok bool) {
+				var err error
+				p.Limit.Rate, p.Limit.Period, err = throttle.ParseRate(text)
+				return err == nil
+			},
+		},
+		"burst":         whole(&p.Limit.Burst, 1, throttle.MaxBurst),
+		"max_in_flight": whole(&p.MaxInFlight, 1, throttle.MaxInFlightBound),
+	}
+}
+
+// whole reads digits only: elsewhere in YAML 010 is 8, and 1_000 may be a text.
+func whole[T int | int64](in *T, lowest, highest T) field {
+	return field{kind: number, want: fmt.Sprintf("a whole number from %d to %d", lowest, highest), set: func(text string) bool {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < int64(lowest) || n > int64(highest) || strconv.FormatInt(n, 10) != text {
+			return false
+		}
+		*in = T(n)
+		return true
+	}}
+}
+
+func span(in *time.Duration, shortest, longest time.Duration) field {
+	want := fmt.Sprintf("a duration with its unit, such as 10s or 1m30s, from %s to %s", short(shortest), short(longest))
+	return field{want: want, set: func(text string) bool {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < shortest || d > longest {
+			return false
+		}
+		*in = d
+		return true
+	}}
+}
+
+// short writes 24h rather than 24h0m0s.
+func short(d time.Duration) string { return strings.Replace(d.String(), "h0m0s", "h", 1) }
+
+// NoListen is another way to write a Listen that is empty, for the environment,
+// where empty means not given.
+const NoListen = "none"
+
+func listen(in *string) field {
+	want := fmt.Sprintf(`host:port or :port with a port from 0 to 65535, such as 127.0.0.1:8080, or %q`, NoListen)
+	return field{want: want, set: func(text string) bool {
+		if text == "" || text == NoListen {
+			*in = ""
+			return true
+		}
+		host, port, err := net.SplitHostPort(text)
+		if err != nil || strings.ContainsAny(host, " /@") {
+			return false
+		}
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return false
+		}
+		*in = text
+		return true
+	}}
+}
+
+// pool is the priority of an asynq queue.
+func pool(in *int) field { return whole(in, 1, maxPriority) }
+
+// isPoolName tells whether jobs can name the pool.
+func isPoolName(name string) bool {
+	for _, char := range name {
+		if char <= ' ' || char > '~' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= throttle.MaxTypeBytes
+}

@@ -1,0 +1,20 @@
+package throttle
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/weirq/weir/throttle/internal/script"
+)
+
+// NewQueueOn is NewQueue with scripts on a clock of the test's.
+func NewQueueOn(ctx context.Context, client redis.UniversalClient, config QueueConfig, scripts *script.Set) (*Queue, error) {
+	return newQueue(ctx, client, config, scripts)
+}
+
+// ShardOf tells the shard of a key of q.
+func ShardOf(q *Queue, key string) int { return q.store.shard(key) }
+
+// MaxWait stands for every longer wait.
+const MaxWait = maxWait
