@@ -67,6 +67,7 @@ func (s *Scheduler) auditBucket(ctx context.Context, key string) error {
 		next, repairs := call.Audited()
 		if repairs > 0 {
 			s.config.Logger.Warn("bucket repaired", "key", key, "repairs", repairs)
+			s.leases.set(shard, s.config.Lease.Microseconds())
 		}
 		if cursor = next; cursor == "0" {
 			return nil

@@ -3,6 +3,7 @@ package throttle
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/weirq/weir/throttle/internal/script"
@@ -12,27 +13,84 @@ import (
 // that stopped renewing them, and those released whose parcel is lost. A parcel
 // that is still on its way keeps its jobs.
 func (s *Scheduler) reap(ctx context.Context) {
-	ticker := time.NewTicker(s.config.ReapEvery)
-	defer ticker.Stop()
-	for {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for failures := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
-			if err := s.reapOnce(ctx); err != nil && ctx.Err() == nil {
-				s.config.Logger.Warn("reaping failed", "error", err)
-			}
+		case <-s.leases.changed:
+		case <-timer.C:
+		}
+		shards, next := s.leases.ringing(time.Now())
+		if len(shards) == 0 {
+			timer.Reset(next)
+			continue
+		}
+		if err := s.reapShards(ctx, shards); err != nil && ctx.Err() == nil {
+			failures++
+			s.config.Logger.Warn("reaping failed", "error", err, "failures", failures)
+			sleep(ctx, backoff(failures))
+			continue
+		}
+		failures = 0
+		timer.Reset(0)
+	}
+}
+
+// alarms tell when to look for ended leases, shard by shard. Every release and
+// every look tells the next instant, so nothing is asked of Redis in vain.
+type alarms struct {
+	mu      sync.Mutex
+	at      []time.Time // zero: no lease is known
+	changed chan struct{}
+}
+
+func newAlarms(shards int) *alarms {
+	return &alarms{at: make([]time.Time, shards), changed: make(chan struct{}, 1)}
+}
+
+// grace lets leases that end together be looked for together.
+const grace = 50 * time.Millisecond
+
+// set puts the alarm of a shard to us µs from now, or off for -1.
+func (a *alarms) set(shard int, us int64) {
+	a.mu.Lock()
+	a.at[shard] = time.Time{}
+	if us >= 0 {
+		a.at[shard] = time.Now().Add(microseconds(us) + grace)
+	}
+	a.mu.Unlock()
+	select {
+	case a.changed <- struct{}{}:
+	default:
+	}
+}
+
+// ringing returns the shards whose instant has come, and how long until the next.
+func (a *alarms) ringing(now time.Time) (shards []int, next time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next = time.Hour
+	for i, at := range a.at {
+		switch {
+		case at.IsZero():
+		case at.After(now):
+			next = min(next, at.Sub(now))
+		default:
+			shards = append(shards, i)
 		}
 	}
+	return shards, next
 }
 
 // mostReaped bounds the jobs of one shard in one pass.
 const mostReaped = 500
 
-func (s *Scheduler) reapOnce(ctx context.Context) error {
-	calls := make([]*script.Call, len(s.shards))
-	for i := range calls {
-		calls[i] = s.store.scripts.Expired(i, mostReaped)
+func (s *Scheduler) reapShards(ctx context.Context, shards []int) error {
+	calls := make([]*script.Call, len(shards))
+	for i, shard := range shards {
+		calls[i] = s.store.scripts.Expired(shard, mostReaped)
 	}
 	err := s.store.run(ctx, calls...)
 	asked := make(map[[2]string]bool)
@@ -41,8 +99,9 @@ func (s *Scheduler) reapOnce(ctx context.Context) error {
 		if call.Err != nil {
 			continue
 		}
+		next, overdue := call.Overdue()
 		var jobs []script.Verdict
-		for _, job := range call.Overdue() {
+		for _, job := range overdue {
 			extend, err := s.onItsWay(ctx, job, asked)
 			if err != nil {
 				return err
@@ -53,7 +112,9 @@ func (s *Scheduler) reapOnce(ctx context.Context) error {
 			verdicts = append(verdicts, s.store.scripts.Reap(
 				call.Shard, s.config.Lead.Microseconds(), s.config.Lease.Microseconds(), jobs))
 			s.logReaped(call.Shard, jobs)
+			next = 0 // look again: there may be more
 		}
+		s.leases.set(call.Shard, next)
 	}
 	if len(verdicts) > 0 {
 		if reapErr := s.store.run(ctx, verdicts...); reapErr != nil {

@@ -38,10 +38,8 @@ type SchedulerConfig struct {
 	// looked for. 0 means 10s; at least ten leads.
 	Lease time.Duration
 	// Poll is how often a shard is looked at when nothing was heard of it: the
-	// longest delay that a lost wake-up message can cause. 0 means 3s.
+	// longest delay that a lost wake-up message can cause. 0 means 30s.
 	Poll time.Duration
-	// ReapEvery is how often jobs with expired leases are looked for. 0 means 5s.
-	ReapEvery time.Duration
 	// AuditEvery is how often all buckets are checked for damage, at a bounded
 	// pace: many keys take longer. 0 means 1m.
 	AuditEvery time.Duration
@@ -52,8 +50,7 @@ type SchedulerConfig struct {
 func (c SchedulerConfig) withDefaults(q *Queue) SchedulerConfig {
 	setDefault(&c.Lead, DefaultLead)
 	setDefault(&c.Lease, max(10*time.Second, 10*c.Lead))
-	setDefault(&c.Poll, 3*time.Second)
-	setDefault(&c.ReapEvery, 5*time.Second)
+	setDefault(&c.Poll, 30*time.Second)
 	setDefault(&c.AuditEvery, time.Minute)
 	if c.Logger == nil {
 		c.Logger = q.logger
@@ -76,7 +73,7 @@ func (c SchedulerConfig) validate() error {
 		return invalid("lease", c.Lease, "at least ten times the lead of %v", c.Lead)
 	}
 	for field, d := range map[string]time.Duration{
-		"poll": c.Poll, "reap_every": c.ReapEvery, "audit_every": c.AuditEvery,
+		"poll": c.Poll, "audit_every": c.AuditEvery,
 	} {
 		if d < 10*time.Millisecond {
 			return invalid(field, d, "at least 10ms")
@@ -97,6 +94,7 @@ type Scheduler struct {
 	rounds   int64
 	shards   []*shardState
 	wake     chan int // shard to look at, everyShard for all
+	leases   *alarms  // when leases of each shard may end
 }
 
 // shardState is when to look at a shard, and the call that has yet to be answered.
@@ -123,7 +121,7 @@ func NewScheduler(q *Queue, d Dispatcher, config SchedulerConfig) (*Scheduler, e
 	}
 	s := &Scheduler{
 		config: config, store: q.store, permits: permits, dispatch: d, name: newName(),
-		wake: make(chan int, 4*q.store.shards),
+		wake: make(chan int, 4*q.store.shards), leases: newAlarms(q.store.shards),
 	}
 	for range q.store.shards {
 		s.shards = append(s.shards, &shardState{})
@@ -164,7 +162,11 @@ func (s *Scheduler) schedule(ctx context.Context) {
 				drained = true
 			}
 		}
-		if err := s.round(ctx); err != nil && ctx.Err() == nil {
+		// A round that was begun is ended: what it released must reach a worker.
+		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), roundTimeout)
+		err := s.round(whole)
+		cancel()
+		if err != nil && ctx.Err() == nil {
 			failures++
 			s.config.Logger.Warn("release failed", "error", err, "failures", failures)
 			timer.Reset(backoff(failures))
@@ -174,6 +176,9 @@ func (s *Scheduler) schedule(ctx context.Context) {
 		timer.Reset(time.Until(s.earliest()))
 	}
 }
+
+// roundTimeout bounds what a stalled Redis can add to a shutdown.
+const roundTimeout = 5 * time.Second
 
 // backoff spaces the calls of a loop that fails n times in a row.
 func backoff(n int) time.Duration {
@@ -232,14 +237,15 @@ func (s *Scheduler) round(ctx context.Context) error {
 			continue
 		}
 		state := s.shards[call.Shard]
-		next, jobs := call.Released()
+		due, lease, jobs := call.Released()
 		parcels.add(state.round, jobs)
 		state.token = ""
 		wait := s.config.Poll
-		if next >= 0 {
-			wait = min(wait, microseconds(next))
+		if due >= 0 {
+			wait = min(wait, microseconds(due))
 		}
 		state.next = time.Now().Add(wait)
+		s.leases.set(call.Shard, lease)
 	}
 	if sent := parcels.filled; len(sent) > 0 {
 		if handErr := s.dispatch.Dispatch(ctx, sent); handErr != nil {

@@ -24,6 +24,7 @@ type simulation struct {
 	schedulers        int
 	latency           func() time.Duration                           // from release to the worker's call
 	work              time.Duration                                  // from a job's slot to the end of its run
+	told              time.Duration                                  // ends of runs are told at multiples of it; 0: at once
 	end               func(departure) (what string, d time.Duration) // how a run ends; nil: all are done
 	miss              func() bool                                    // whether a job misses its slot; nil: none does
 
@@ -153,7 +154,7 @@ func (s *simulation) release(scheduler int) {
 	}
 	s.releases++
 	token := strconv.Itoa(s.releases)
-	next, jobs := s.call(s.d.scripts.Release(0, script.Releasing{
+	next, _, jobs := s.call(s.d.scripts.Release(0, script.Releasing{
 		Lead: s.lead.Microseconds(), Lease: s.lease.Microseconds(), Most: 256,
 		Round: token, Scheduler: strconv.Itoa(scheduler), Token: token,
 	})).Released()
@@ -223,6 +224,9 @@ func (s *simulation) depart(jobs []script.Hold) {
 			e.Delay = delay.Microseconds()
 		}
 		over := at.Add(s.work)
+		if s.told > 0 {
+			over = over.Add(s.told - 1).Truncate(s.told)
+		}
 		if due[over] == nil {
 			order = append(order, over)
 		}

@@ -19,6 +19,7 @@ type departures struct {
 	stop    <-chan struct{}      // meters stop: what they hold goes back
 
 	mu     sync.Mutex
+	closed bool
 	meters map[string]*meter
 	active sync.WaitGroup
 }
@@ -26,9 +27,10 @@ type departures struct {
 // departBatch bounds the jobs of one call: what Redis does in about a millisecond.
 const departBatch = 128
 
-func newDepartures(s *Server, stop <-chan struct{}) *departures {
+func newDepartures(s *Server) *departures {
 	d := &departures{
-		permits: s.permits, config: s.config, start: s.start, settle: s.settle, drop: s.drop, stop: stop,
+		permits: s.permits, config: s.config, start: s.start, settle: s.settle, drop: s.drop,
+		stop: make(chan struct{}),
 		meters: make(map[string]*meter),
 	}
 	for range s.permits.Shards() {
@@ -99,6 +101,12 @@ func (d *departures) call(ctx context.Context, token *string, jobs []*held) erro
 func (d *departures) meter(key string, jobs []*held, returned int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		for _, h := range jobs {
+			d.settle(h, verdict{outcome: Parked})
+		}
+		return
+	}
 	m := d.meters[key]
 	if m == nil {
 		m = newMeter(d.permits.Lead(), d.start, d.ask)
@@ -122,4 +130,13 @@ func (d *departures) retire(key string, m *meter) bool {
 	}
 	delete(d.meters, key)
 	return true
+}
+
+// close has nothing leave any more and gives back what waits for its slot.
+func (d *departures) close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	close(d.stop)
+	d.active.Wait()
 }

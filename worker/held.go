@@ -107,11 +107,3 @@ func (h *held) setCancel(cancel context.CancelCauseFunc) {
 	defer h.mu.Unlock()
 	h.cancel = cancel
 }
-
-func (h *held) stop(cause error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.cancel != nil {
-		h.cancel(cause)
-	}
-}

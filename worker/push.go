@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -56,7 +57,7 @@ func (c *pushClient) EvalSha(ctx context.Context, sha string, keys []string, arg
 	if !isDequeue(keys) {
 		return cmd
 	}
-	if cmd.Err() != redis.Nil {
+	if !errors.Is(cmd.Err(), redis.Nil) {
 		c.found(0)
 		return cmd
 	}

@@ -14,34 +14,37 @@ import (
 // start lets a job leave. It returns at once.
 func (s *Server) start(h *held) { go s.run(h) }
 
-// run makes one attempt at a job.
+// run makes one attempt at a job and ends it.
 func (s *Server) run(h *held) {
 	started := time.Now()
 	s.metrics.departed(started.Sub(h.slot))
-	job := h.job
-	most := s.config.Retry.attempts(job)
-	if h.isLost() {
-		s.settle(h, verdict{outcome: Gone})
-		return
-	}
-	if h.attempt > most {
+	v, err := s.attempt(h)
+	s.report(h, v, err, started)
+	s.settle(h, v)
+}
+
+func (s *Server) attempt(h *held) (verdict, error) {
+	most := s.config.Retry.attempts(h.job)
+	switch {
+	case h.isLost():
+		return verdict{outcome: Gone}, nil
+	case h.damaged != nil:
+		return verdict{outcome: Dead, reason: h.damaged.Error()}, h.damaged
+	case h.attempt > most:
 		// Whoever made the last attempt was lost with it.
-		s.settle(h, verdict{outcome: Dead, reason: fmt.Sprintf("given up after %d attempts: the worker was lost during the last", most)})
-		return
+		return verdict{outcome: Dead, reason: fmt.Sprintf("given up after %d attempts: the worker was lost during the last", most)}, nil
 	}
 	timeout := s.config.Timeout
-	if job.Timeout > 0 {
-		timeout = job.Timeout
+	if h.job.Timeout > 0 {
+		timeout = h.job.Timeout
 	}
 	early, cancel := context.WithCancelCause(s.base)
 	defer cancel(nil)
 	h.setCancel(cancel)
-	ctx, stop := context.WithTimeout(withInfo(early, job, h.attempt, most), timeout)
+	ctx, stop := context.WithTimeout(withInfo(early, h.job, h.attempt, most), timeout)
 	defer stop()
-	err := s.perform(ctx, asynq.NewTaskWithHeaders(job.Type, job.Payload, job.Headers))
-	v := s.classify(job, h.attempt, err, context.Cause(early))
-	s.report(h, v, err, started)
-	s.settle(h, v)
+	err := s.perform(ctx, asynq.NewTaskWithHeaders(h.job.Type, h.job.Payload, h.job.Headers))
+	return s.classify(h.job, h.attempt, err, context.Cause(early)), err
 }
 
 // errPanic is the error of a handler that panicked. Its text holds no value of the

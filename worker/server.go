@@ -29,6 +29,7 @@ type Server struct {
 	endings    []*batcher[ending] // by shard
 	hands      *hands
 	arrivals   atomic.Int64
+	drained    chan struct{} // closed when a shutdown waits for no job any more
 }
 
 // NewServer returns a server for the jobs of q, on the same Redis client; the
@@ -42,7 +43,7 @@ func NewServer(client redis.UniversalClient, q *throttle.Queue, config Config) (
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{client: client, permits: permits, config: config, hands: newHands(permits.Shards())}
+	s := &Server{client: client, permits: permits, config: config, hands: newHands(permits.Shards()), drained: make(chan struct{})}
 	if s.metrics, err = newMetrics(config.Registerer); err != nil {
 		return nil, err
 	}
@@ -63,8 +64,7 @@ func (s *Server) Run(ctx context.Context, handler asynq.Handler) error {
 	base, abort := context.WithCancelCause(context.Background())
 	defer abort(nil)
 	s.base = base
-	stop := make(chan struct{}) // nothing new departs
-	s.departures = newDepartures(s, stop)
+	s.departures = newDepartures(s)
 	s.places = newPlaces(s.config.Concurrency, s.departures.ask)
 	s.endings = s.newEndings()
 
@@ -99,8 +99,9 @@ func (s *Server) Run(ctx context.Context, handler asynq.Handler) error {
 		return fmt.Errorf("start asynq: %w", err)
 	}
 	<-ctx.Done()
-	server.Stop()
-	s.drain(stop, abort)
+	go server.Stop() // returns only after the dequeue under way
+	s.drain(abort)
+	close(s.drained)
 	server.Shutdown()
 	return nil
 }
@@ -125,14 +126,16 @@ func (s *Server) receive(ctx context.Context, task *asynq.Task) error {
 	select {
 	case <-parcel.done:
 		return nil
-	case <-ctx.Done(): // asynq lost its lease or its patience; ours go on
+	case <-ctx.Done(): // asynq lost its lease; ours go on
 		return ctx.Err()
+	case <-s.drained: // what has not ended by now is left to leases
+		return errShutdown
 	}
 }
 
 // drain ends what is at hand: first what has not departed, then what is running,
 // then, when time is up, whatever is left.
-func (s *Server) drain(stop chan struct{}, abort context.CancelCauseFunc) {
+func (s *Server) drain(abort context.CancelCauseFunc) {
 	for _, h := range s.places.close() {
 		s.giveBack(h)
 	}
@@ -145,13 +148,11 @@ func (s *Server) drain(stop chan struct{}, abort context.CancelCauseFunc) {
 	defer timer.Stop()
 	select {
 	case <-ended:
-		close(stop)
-		s.departures.active.Wait()
+		s.departures.close()
 		return
 	case <-timer.C:
 	}
-	close(stop)
-	s.departures.active.Wait()
+	s.departures.close()
 	abort(errShutdown)
 	// Handlers that heed their context end now; those that do not are left behind.
 	grace := time.NewTimer(min(s.config.ShutdownTimeout/10+50*time.Millisecond, time.Second/2))

@@ -133,7 +133,9 @@ var (
 
 func newPlot(title string) *plot.Plot {
 	p := plot.New()
-	sans := func(size font.Length) font.Font { return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size) }
+	sans := func(size font.Length) font.Font {
+		return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
+	}
 	p.Title.Text, p.Title.TextStyle.Font, p.Title.Padding = title, sans(13), 3*vg.Millimeter
 	p.X.Label.Text = "seconds since the first arrival"
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {

@@ -11,6 +11,12 @@ import (
 	"github.com/weirq/weir/throttle/embedded"
 )
 
+// silent takes what go-redis says on its own: the errors that it returns say the
+// same.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
 // openRedis connects to the Redis at url, or to an embedded one if there is none.
 func openRedis(ctx context.Context, url string, notes io.Writer) (redis.UniversalClient, func(), error) {
 	stop := func() {}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirq/weir/throttle"
@@ -34,6 +35,7 @@ var limits = []throttle.Policy{
 }
 
 func main() {
+	redis.SetLogger(silent{})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
@@ -55,6 +57,9 @@ func demonstrate(ctx context.Context, s settings, out output) error {
 	if err := deliver(ctx, s.redis, destinations, receiver, out); err != nil {
 		if ctx.Err() != nil {
 			return &failure{exitInterrupted, fmt.Errorf("interrupted: %s delivered", receiver.tally())}
+		}
+		if errors.Is(err, throttle.ErrInvalid) {
+			return &failure{exitInvalid, err}
 		}
 		return &failure{exitNoRun, err}
 	}

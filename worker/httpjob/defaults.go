@@ -1,6 +1,7 @@
 package httpjob
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"time"
@@ -20,7 +21,7 @@ type Defaults struct {
 	Timeout time.Duration // of one attempt; 0 means the worker's default
 	Policy  *throttle.Policy
 
-	MaxJobSize int              // bytes; 0 means throttle.DefaultMaxJobSize
+	MaxJobSize int              // bytes of body; 0 means throttle.DefaultMaxJobSize
 	Now        func() time.Time // what a delay counts from; nil means time.Now. Give it the clock of Redis where that may differ
 }
 
@@ -41,6 +42,9 @@ func (d Defaults) Validate() error {
 // Job makes a job of the defaults alone, ready to enqueue. An empty id means a
 // new one.
 func (d Defaults) Job(id string, body []byte) (throttle.Job, error) {
+	if err := d.validateBody("body", body); err != nil {
+		return throttle.Job{}, err
+	}
 	r := Request{Method: d.Method, URL: d.URL, Headers: d.Headers, Body: body, Timeout: d.Timeout}
 	j, err := r.Job(d.Key)
 	if err != nil {
@@ -71,14 +75,26 @@ func (d Defaults) finish(j throttle.Job, cost int64, delay time.Duration) (throt
 		p.Key = j.Key
 		j.Policy = &p
 	}
-	size := d.MaxJobSize
-	if size == 0 {
-		size = throttle.DefaultMaxJobSize
-	}
-	if err := j.Validate(size); err != nil {
+	if err := j.Validate(d.maxSize()); err != nil {
 		return throttle.Job{}, err
 	}
 	return j, nil
+}
+
+// validateBody refuses what the job would be refused for, by the name that the
+// body was given under.
+func (d Defaults) validateBody(field string, body []byte) error {
+	if n := len(body); n > d.maxSize() {
+		return invalid(field, described(fmt.Sprintf("of %d bytes", n)), fmt.Sprintf("at most %d bytes", d.maxSize()))
+	}
+	return nil
+}
+
+func (d Defaults) maxSize() int {
+	if d.MaxJobSize == 0 {
+		return throttle.DefaultMaxJobSize
+	}
+	return d.MaxJobSize
 }
 
 func (d Defaults) now() time.Time {

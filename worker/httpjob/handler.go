@@ -29,8 +29,8 @@ type Config struct {
 //
 // An answer of 2xx is success. Any other answer, and every failure to get one,
 // is a [*CallError] and is tried again. A redirect is an answer like any other
-// and is not followed: its target was not asked for. A payload that cannot be
-// read wraps asynq.SkipRetry, as trying again cannot help.
+// and is not followed: its target was not asked for. A task that is no call wraps
+// asynq.SkipRetry, as trying again cannot help.
 //
 // The call ends with the context, which is where a timeout comes from. Nothing
 // is added to the request but a User-Agent. One attempt is one request, with an
@@ -66,7 +66,7 @@ func (h *Handler) CloseIdleConnections() { h.client.CloseIdleConnections() }
 
 // ProcessTask makes the call of one job.
 func (h *Handler) ProcessTask(ctx context.Context, t *asynq.Task) error {
-	r, err := Parse(t.Payload())
+	r, err := Parse(t.Headers(), t.Payload())
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, asynq.SkipRetry)
 	}
@@ -88,6 +88,7 @@ func (h *Handler) call(ctx context.Context, r Request) error {
 	if err != nil {
 		return &CallError{Method: r.method(), Host: req.URL.Host, Err: cause(ctx, err)}
 	}
+	defer func() { _ = resp.Body.Close() }()
 	drain(resp, cancel)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return &CallError{Method: r.method(), Host: req.URL.Host, Status: resp.StatusCode}
@@ -95,10 +96,9 @@ func (h *Handler) call(ctx context.Context, r Request) error {
 	return nil
 }
 
-// drain reads a bounded part of an answer and closes it. The outcome is the
-// status, so a body that breaks off changes nothing.
+// drain reads a bounded part of an answer. The outcome is the status, so a body
+// that breaks off changes nothing.
 func drain(resp *http.Response, cancel context.CancelFunc) {
-	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return // the body is the bare connection, whose reads no context ends
 	}

@@ -34,7 +34,8 @@ func decode(line []byte, d Defaults, unknown func(name string)) (throttle.Job, *
 	if fault != nil {
 		return throttle.Job{}, fault
 	}
-	if err := oneBody(fields); err != nil {
+	body, err := oneBody(fields)
+	if err != nil {
 		return throttle.Job{}, &lineFault{err: err}
 	}
 	c := call{key: d.Key, cost: d.Cost, delay: d.Delay, request: Request{Method: d.Method, URL: d.URL, Timeout: d.Timeout}}
@@ -45,6 +46,9 @@ func decode(line []byte, d Defaults, unknown func(name string)) (throttle.Job, *
 		if err := f.set(&c, fields[f.name]); err != nil {
 			return throttle.Job{}, &lineFault{column: columnOf(line, f.name), err: err}
 		}
+	}
+	if err := d.validateBody(body, c.request.Body); err != nil {
+		return throttle.Job{}, &lineFault{column: columnOf(line, body), err: err}
 	}
 	for name := range fields {
 		if !slices.ContainsFunc(fieldsKnown, func(f field) bool { return f.name == name }) {
@@ -95,18 +99,18 @@ func validPrefix(b []byte) int {
 	return n
 }
 
-func oneBody(fields map[string]json.RawMessage) error {
-	first := ""
+// oneBody finds the field that the body is given in, "" if there is none.
+func oneBody(fields map[string]json.RawMessage) (first string, err error) {
 	for _, name := range []string{"body", "body_base64", "payload"} {
 		if !given(fields, name) {
 			continue
 		}
 		if first != "" {
-			return invalid(name, described("beside "+first), "only one of body, body_base64 and payload")
+			return "", invalid(name, described("beside "+first), "only one of body, body_base64 and payload")
 		}
 		first = name
 	}
-	return nil
+	return first, nil
 }
 
 // given tells whether a line says anything in a field. Null says nothing, but

@@ -12,9 +12,9 @@ import (
 )
 
 // DefaultMaxLine is the longest line of a [Reader], in bytes, where none is
-// given: room for a job of the default size in base64, or escaped for the most
-// part.
-const DefaultMaxLine = 4 * throttle.DefaultMaxJobSize
+// given: room for any job of the default size. At worst each byte of its body and
+// headers is written as an escape of six.
+const DefaultMaxLine = 8 * throttle.DefaultMaxJobSize
 
 // A Reader reads jobs from text with one JSON object a line:
 //

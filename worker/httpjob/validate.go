@@ -28,10 +28,30 @@ func (r Request) Validate() error {
 	if err := validateHeaders(r.Headers); err != nil {
 		return err
 	}
+	if err := r.validateSize(); err != nil {
+		return err
+	}
 	if r.Timeout < 0 {
 		return invalid("timeout", r.Timeout, "a positive duration, or 0 for the worker's default")
 	}
 	return nil
+}
+
+// validateSize keeps all but the body within what the headers of a job may hold.
+func (r Request) validateSize() error {
+	n := len(methodHeader) + len(r.method()) + len(urlHeader) + len(r.URL)
+	for name, value := range r.Headers {
+		n += len(name) + len(value)
+	}
+	if n <= throttle.MaxHeaderBytes {
+		return nil
+	}
+	field, size := "headers", n-len(r.URL)
+	if len(r.URL) > size {
+		field, size = "url", len(r.URL)
+	}
+	return invalid(field, described(fmt.Sprintf("of %d bytes", size)),
+		fmt.Sprintf("at most %d bytes, URL, method and headers together", throttle.MaxHeaderBytes))
 }
 
 func validateMethod(m string) error {

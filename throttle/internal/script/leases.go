@@ -23,8 +23,10 @@ func (s *Set) Expired(shard, most int) *Call {
 	return &Call{Shard: shard, script: s.expired, args: []any{most}}
 }
 
-// Overdue reads the reply of Expired.
-func (c *Call) Overdue() (jobs []Overdue) {
+// Overdue reads the reply of Expired: µs until the next lease ends, -1 for none,
+// and the jobs.
+func (c *Call) Overdue() (next int64, jobs []Overdue) {
+	next = c.reply.int()
 	for c.reply.more() {
 		jobs = append(jobs, Overdue{
 			Hold: Hold{
@@ -34,7 +36,7 @@ func (c *Call) Overdue() (jobs []Overdue) {
 			Departed: c.reply.int() == 1, Round: c.reply.string(), Pool: c.reply.string(),
 		})
 	}
-	return jobs
+	return next, jobs
 }
 
 // A Verdict is what the reaper decided about an overdue job.

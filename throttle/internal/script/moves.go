@@ -63,17 +63,17 @@ func (s *Set) Release(shard int, r Releasing) *Call {
 	}}
 }
 
-// Released reads the reply of Release: µs until the next bucket is due, -1 for
-// none, and the jobs.
-func (c *Call) Released() (next int64, jobs []Released) {
-	next = c.reply.int()
+// Released reads the reply of Release: µs until the next bucket is due and until
+// the next lease ends, -1 for none, and the jobs.
+func (c *Call) Released() (due, lease int64, jobs []Released) {
+	due, lease = c.reply.int(), c.reply.int()
 	for c.reply.more() {
 		jobs = append(jobs, Released{
 			Key: c.reply.string(), ID: c.reply.string(),
 			Release: c.reply.int(), Pool: c.reply.string(),
 		})
 	}
-	return next, jobs
+	return due, lease, jobs
 }
 
 // A Hold names a job in somebody's hands. The numbers fence off whoever held it

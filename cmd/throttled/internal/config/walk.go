@@ -130,6 +130,7 @@ func (r *reader) policy(path string, node ast.Node) (p throttle.Policy, key Plac
 
 func (r *reader) pools(node ast.Node) {
 	pools := make(map[string]int)
+	before := len(r.problems)
 	r.mapping(poolsPath, node, nil, func(below string, value ast.Node) {
 		name := strings.TrimPrefix(below, poolsPath+".")
 		if !isPoolName(name) {
@@ -140,8 +141,8 @@ func (r *reader) pools(node ast.Node) {
 		r.field(below, pool(&priority), value)
 		pools[name] = priority
 	})
-	if entries, ok := pairs(node); ok && len(pools) == 0 && len(entries) == 0 {
-		r.wrong(nodePlace(node), "%s {} is not allowed: want at least one pool with its priority", poolsPath)
+	if len(pools) == 0 && len(r.problems) == before {
+		r.wrong(nodePlace(node), "%s is empty: want at least one pool with its priority", poolsPath)
 	}
 	r.config.Worker.Pools = pools
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -116,7 +117,7 @@ func shown(node ast.Node) string {
 	case *ast.SequenceNode:
 		return "[…]"
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-		return clip(n.GetToken().Value) + "…"
+		return "(a YAML " + strings.ToLower(node.Type().String()) + ")"
 	}
 	return clip(node.GetToken().Value)
 }

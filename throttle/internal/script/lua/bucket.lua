@@ -32,8 +32,8 @@ local real = server_time()
 
 -- The shard's time never steps back. When the server's clock does, the offset
 -- takes up the difference: nothing leaks for the step and nothing waits for the
--- clock to catch up. Written once a second at most; within that second an instant
--- may lie ahead, which leak() takes care of.
+-- clock to catch up. Written once in 50 ms at most; within those an instant may lie
+-- ahead, which leak() takes care of, and what is due comes that much later.
 local function shard_time()
   local last, offset = string.match(redis.call('GET', SHARD .. 'clock') or '', '^(%d+) (%d+)$')
   last, offset = tonumber(last or 0), tonumber(offset or 0)
@@ -42,7 +42,7 @@ local function shard_time()
     offset = last - real
     t = last
   end
-  if t - last >= 1000000 or t == last then
+  if t - last >= 50000 or t == last then
     redis.call('SET', SHARD .. 'clock', int(t) .. ' ' .. int(offset))
   end
   return t
@@ -51,6 +51,13 @@ end
 local now = shard_time()
 
 local function ref(key, id) return id .. ' ' .. key end
+
+-- How long until the first instant of a sorted set, -1 if it is empty.
+local function time_to_first(name)
+  local head = redis.call('ZRANGE', name, 0, 0, 'WITHSCORES')
+  if not head[2] then return -1 end
+  return math.max(0, tonumber(head[2]) - now)
+end
 
 -- ── policies ────────────────────────────────────────────────────────────────
 

@@ -4,10 +4,10 @@
 --
 -- KEYS[1]     due set of the shard
 -- ARGV[1]     most jobs to list
--- Reply: for each job: key, id, release number, run number, 1 if it departed or 0,
+-- Reply: µs until the next lease ends (-1: none), then for each job: key, id, release number, run number, 1 if it departed or 0,
 --        round, pool
 
-local reply = {}
+local reply = { -1 }
 local names = redis.call('ZRANGEBYSCORE', SHARD .. 'lease', '-inf', int(now), 'LIMIT', 0, tonumber(ARGV[1]))
 for _, name in ipairs(names) do
   local id, key = string.match(name, '^(%S+) (.*)$')
@@ -28,4 +28,5 @@ for _, name in ipairs(names) do
   end
 end
 commit()
+reply[1] = time_to_first(SHARD .. 'lease')
 return reply

@@ -9,8 +9,8 @@
 -- ARGV[4]     name of the round, kept with each job to ask for its parcel
 -- ARGV[5]     scheduler
 -- ARGV[6]     token of the call
--- Reply: µs until the next bucket is due (-1: none), then for each job: key, id,
---        release number, pool
+-- Reply: µs until the next bucket is due (-1: none), µs until the next lease ends (-1:
+--        none), then for each job: key, id, release number, pool
 -- Expiry: the reply is kept for a minute.
 
 local lead, lease, budget = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -22,7 +22,7 @@ if earlier and string.sub(earlier, 1, #token + 1) == token .. ' ' then
   return cjson.decode(string.sub(earlier, #token + 2))
 end
 
-local reply = { -1 }
+local reply = { -1, -1 }
 
 -- Jobs whose delay is over join the line at the place they had.
 local function promote(b)
@@ -108,9 +108,8 @@ for _, key in ipairs(due) do
 end
 commit()
 
-local head = redis.call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
-if head[2] then reply[1] = math.max(0, tonumber(head[2]) - now) end
-if #reply > 1 then
+reply[1], reply[2] = time_to_first(DUE), time_to_first(SHARD .. 'lease')
+if #reply > 2 then
   redis.call('SET', kept, token .. ' ' .. cjson.encode(reply), 'PX', 60000)
 end
 return reply
