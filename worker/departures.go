@@ -16,7 +16,7 @@ type departures struct {
 	start   func(*held)
 	settle  func(*held, verdict) // ends a run
 	drop    func(*held, Outcome) // lets go of a job that Redis took back already
-	stop    <-chan struct{}      // meters stop: what they hold goes back
+	stop    chan struct{}        // meters stop: what they hold goes back
 
 	mu     sync.Mutex
 	closed bool
@@ -30,7 +30,7 @@ const departBatch = 128
 func newDepartures(s *Server) *departures {
 	d := &departures{
 		permits: s.permits, config: s.config, start: s.start, settle: s.settle, drop: s.drop,
-		stop: make(chan struct{}),
+		stop:   make(chan struct{}),
 		meters: make(map[string]*meter),
 	}
 	for range s.permits.Shards() {

@@ -26,10 +26,6 @@ func readEvents(in io.Reader, receiverURL string, limits []throttle.Policy, othe
 		if err != nil {
 			return nil, err // a *httpjob.LineError tells the line
 		}
-		call, err := httpjob.Parse(job.Payload)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", reader.Line(), err)
-		}
 		event := name{job.Key, job.ID}
 		if first, twice := seen[event]; twice {
 			return nil, fmt.Errorf("line %d: id %q is that of line %d as well: want each id once for a key", reader.Line(), job.ID, first)
@@ -42,7 +38,7 @@ func readEvents(in io.Reader, receiverURL string, limits []throttle.Policy, othe
 			place[job.Key] = at
 			all = append(all, newDestination(job.Key, limitOf(job.Key, limits, other)))
 		}
-		all[at].add(job.ID, call.Body)
+		all[at].add(job.ID, job.Payload)
 	}
 	if len(all) == 0 {
 		return nil, errors.New("there are no events in it: want one JSON object a line, such as {\"id\":\"evt_1\",\"key\":\"billing\",\"payload\":{\"paid\":true}}")
