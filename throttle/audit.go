@@ -51,8 +51,8 @@ func (s *Scheduler) auditServer(ctx context.Context, server redis.UniversalClien
 			return nil
 		}
 		sleep(ctx, auditPause)
-		if ctx.Err() != nil {
-			return nil
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package throttle
 
 import (
-	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -84,10 +83,10 @@ func (j Job) Validate(maxSize int) error {
 		return invalid("cost", j.Cost, "1 to %d", int64(MaxCost))
 	}
 	if n := len(j.Payload); n > maxSize {
-		return invalid("payload", fmt.Sprintf("of %d bytes", n), "at most %d bytes", maxSize)
+		return invalid("payload", n, "at most %d bytes", maxSize)
 	}
 	if n := j.headerBytes(); n > MaxHeaderBytes {
-		return invalid("headers", fmt.Sprintf("of %d bytes", n), "at most %d bytes, names and values together", MaxHeaderBytes)
+		return invalid("headers", n, "at most %d bytes, names and values together", MaxHeaderBytes)
 	}
 	for k, v := range j.Headers {
 		if !utf8.ValidString(k) || !utf8.ValidString(v) {

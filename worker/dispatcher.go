@@ -74,7 +74,11 @@ func (d *Dispatcher) enqueue(ctx context.Context, p throttle.Parcel) error {
 	return nil
 }
 
-// Alive tells whether asynq still has a parcel of the round to deliver.
+// Alive tells whether asynq still has a parcel of the round to deliver, or a server
+// that is alive has it in hand. One whose server died would be delivered again only
+// after asynq's own lease and its recoverer's round, a minute or two later: too long
+// for the jobs in it, which hold up their keys. If a server took it only now and has
+// not told yet, its jobs are gone when they ask to depart.
 func (d *Dispatcher) Alive(ctx context.Context, round, pool string) (bool, error) {
 	for n := range throttle.MostParcels {
 		if err := ctx.Err(); err != nil {
@@ -88,8 +92,32 @@ func (d *Dispatcher) Alive(ctx context.Context, round, pool string) (bool, error
 			continue
 		case err != nil:
 			return false, err
-		case task.State != asynq.TaskStateArchived && task.State != asynq.TaskStateCompleted:
+		}
+		switch task.State {
+		case asynq.TaskStateArchived, asynq.TaskStateCompleted:
+		case asynq.TaskStateActive:
+			if held, err := d.inHand(task.ID); held || err != nil {
+				return held, err
+			}
+		default:
 			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// inHand tells whether a server that is alive says that it works on a task. Servers
+// tell every 5 seconds, and are forgotten after 10.
+func (d *Dispatcher) inHand(id string) (bool, error) {
+	servers, err := d.look.Servers()
+	if err != nil {
+		return false, err
+	}
+	for _, s := range servers {
+		for _, w := range s.ActiveWorkers {
+			if w.TaskID == id {
+				return true, nil
+			}
 		}
 	}
 	return false, nil

@@ -47,6 +47,8 @@ type held struct {
 	attempt int
 	limit   throttle.Limit
 	slot    time.Time
+	// departed is when the meter let it go.
+	departed time.Time
 }
 
 // end claims the right to say what becomes of the job: true for the first caller.
@@ -101,9 +103,13 @@ func (h *held) isLost() bool {
 	return h.lost
 }
 
-// setCancel says how to end the run early.
+// setCancel says how to end the run early. A job that was lost before its run began
+// ends at once.
 func (h *held) setCancel(cancel context.CancelCauseFunc) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.cancel = cancel
+	if h.lost {
+		cancel(errLost)
+	}
 }

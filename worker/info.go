@@ -2,8 +2,7 @@ package worker
 
 import (
 	"context"
-
-	"github.com/weirq/weir/throttle"
+	"time"
 )
 
 // Info tells a handler about the job it runs.
@@ -13,6 +12,7 @@ type Info struct {
 	Attempt     int // counted from 1
 	MaxAttempts int
 	Cost        int64
+	Departed    time.Time // the instant at which it left, at its slot or a little later
 }
 
 type infoKey struct{}
@@ -25,8 +25,9 @@ func JobFrom(ctx context.Context) (Info, bool) {
 	return info, ok
 }
 
-func withInfo(ctx context.Context, job throttle.Job, attempt, most int) context.Context {
+func withInfo(ctx context.Context, h *held, most int) context.Context {
 	return context.WithValue(ctx, infoKey{}, Info{
-		Key: job.Key, ID: job.ID, Attempt: attempt, MaxAttempts: most, Cost: job.Cost,
+		Key: h.job.Key, ID: h.job.ID, Attempt: h.attempt, MaxAttempts: most, Cost: h.job.Cost,
+		Departed: h.departed,
 	})
 }

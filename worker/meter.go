@@ -156,6 +156,7 @@ func (m *meter) next(now time.Time) (h *held, missed []*held, wait time.Duration
 		return nil, nil, at.Sub(now)
 	}
 	m.bucket.Take(now, float64(h.job.Cost))
+	h.departed = now
 	m.jobs = m.jobs[1:]
 	return h, nil, 0
 }

@@ -17,7 +17,7 @@ func (s *Server) start(h *held) { go s.run(h) }
 // run makes one attempt at a job and ends it.
 func (s *Server) run(h *held) {
 	started := time.Now()
-	s.metrics.departed(started.Sub(h.slot))
+	s.metrics.departed(h.departed.Sub(h.slot))
 	v, err := s.attempt(h)
 	s.report(h, v, err, started)
 	s.settle(h, v)
@@ -41,7 +41,7 @@ func (s *Server) attempt(h *held) (verdict, error) {
 	early, cancel := context.WithCancelCause(s.base)
 	defer cancel(nil)
 	h.setCancel(cancel)
-	ctx, stop := context.WithTimeout(withInfo(early, h.job, h.attempt, most), timeout)
+	ctx, stop := context.WithTimeout(withInfo(early, h, most), timeout)
 	defer stop()
 	err := s.perform(ctx, asynq.NewTaskWithHeaders(h.job.Type, h.job.Payload, h.job.Headers))
 	return s.classify(h.job, h.attempt, err, context.Cause(early)), err
@@ -78,7 +78,7 @@ func (s *Server) report(h *held, v verdict, err error, started time.Time) {
 	}
 	attrs := []any{
 		"outcome", v.outcome, "key", h.hold.Key, "id", h.hold.ID, "type", h.job.Type,
-		"attempt", h.attempt, "duration", took, "late", started.Sub(h.slot),
+		"attempt", h.attempt, "duration", took, "late", h.departed.Sub(h.slot),
 	}
 	if v.outcome == Retry {
 		attrs = append(attrs, "retry_in", v.delay)

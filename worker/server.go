@@ -114,6 +114,9 @@ func (s *Server) receive(ctx context.Context, task *asynq.Task) error {
 		s.config.Logger.Error("unreadable parcel", "type", task.Type(), "error", err)
 		return fmt.Errorf("unreadable parcel: %w", asynq.SkipRetry)
 	}
+	if len(jobs) == 0 {
+		return nil
+	}
 	parcel := newLoad(len(jobs))
 	in := make([]*held, len(jobs))
 	for i, hold := range jobs {

@@ -45,7 +45,7 @@ func accepted(jobs []throttle.Job) []throttle.Receipt {
 }
 
 // take runs a bulk over input and gives what came out of it.
-func take(t *testing.T, ctx context.Context, q enqueuer, input io.Reader, size int, change func(*bulk)) (result, error) {
+func take(ctx context.Context, t *testing.T, q enqueuer, input io.Reader, size int, change func(*bulk)) (result, error) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	b := &bulk{queue: q, now: time.Now, term: terminal{out: &out, err: &errs}, json: true}
@@ -71,7 +71,7 @@ func ids(n int) string {
 
 func TestBulkKeepsTheOrder(t *testing.T) {
 	q := &scripted{}
-	r, err := take(t, t.Context(), q, strings.NewReader(ids(1005)), 100, nil)
+	r, err := take(t.Context(), t, q, strings.NewReader(ids(1005)), 100, nil)
 	require.NoError(t, err)
 	n := 0
 	for _, batch := range q.batches {
@@ -94,7 +94,7 @@ func TestBulkTellsHowFarItGotWhenRedisFails(t *testing.T) {
 		}
 		return receipts, nil
 	}}
-	r, err := take(t, t.Context(), q, strings.NewReader(ids(10)), 2, nil)
+	r, err := take(t.Context(), t, q, strings.NewReader(ids(10)), 2, nil)
 	require.EqualError(t, err, "connection refused: 5 jobs enqueued, and the first one in doubt is that of line 6")
 	require.Equal(t, exitRedis, r.code)
 	require.Equal(t, 5, strings.Count(r.out, "\n"), "what was stored is printed")
@@ -113,7 +113,7 @@ func TestBulkDoesNotLoseABatchToOneJob(t *testing.T) {
 			return accepted([]throttle.Job{j})[0], nil
 		},
 	}
-	r, err := take(t, t.Context(), q, strings.NewReader(ids(3)), 10, nil)
+	r, err := take(t.Context(), t, q, strings.NewReader(ids(3)), 10, nil)
 	require.EqualError(t, err, "1 line failed: 2 jobs enqueued")
 	require.Equal(t, exitSomeFailed, r.code)
 	require.Equal(t, "enqueue: line 2: payload 1 is not allowed: want less\n", r.err)
@@ -134,7 +134,7 @@ func TestBulkEndsCleanlyOnInterrupt(t *testing.T) {
 		_, _ = io.WriteString(pipe, ids(100))
 	}()
 	defer func() { _ = in.Close() }()
-	r, err := take(t, ctx, q, in, 3, nil)
+	r, err := take(ctx, t, q, in, 3, nil)
 	require.EqualError(t, err, "interrupted: 6 jobs enqueued")
 	require.Equal(t, exitInterrupted, r.code)
 	require.Equal(t, 6, strings.Count(r.out, "\n"))
@@ -145,7 +145,7 @@ func TestBulkEndsWhileNothingComes(t *testing.T) {
 	in, pipe := io.Pipe()
 	defer func() { _ = pipe.Close() }()
 	go interrupt()
-	_, err := take(t, ctx, &scripted{}, in, 3, nil)
+	_, err := take(ctx, t, &scripted{}, in, 3, nil)
 	require.EqualError(t, err, "interrupted: 0 jobs enqueued")
 }
 
@@ -163,15 +163,15 @@ func TestBulkDoesNotWaitForAFullBatch(t *testing.T) {
 		}
 		_ = pipe.Close()
 	}()
-	_, err := take(t, t.Context(), q, in, 500, nil)
+	_, err := take(t.Context(), t, q, in, 500, nil)
 	require.NoError(t, err)
 	require.Len(t, q.batches, 2)
 }
 
 func TestBulkBoundsABatchInBytes(t *testing.T) {
 	q := &scripted{}
-	line := `{"body":"` + strings.Repeat("x", 1<<20-1000) + "\"}\n"
-	_, err := take(t, t.Context(), q, strings.NewReader(strings.Repeat(line, 12)), 500, nil)
+	line := `{"body":"` + strings.Repeat("x", 1<<20) + "\"}\n"
+	_, err := take(t.Context(), t, q, strings.NewReader(strings.Repeat(line, 12)), 500, nil)
 	require.NoError(t, err)
 	for _, batch := range q.batches {
 		require.LessOrEqual(t, len(batch), 9)
@@ -180,10 +180,10 @@ func TestBulkBoundsABatchInBytes(t *testing.T) {
 
 func TestBulkReportsABrokenInput(t *testing.T) {
 	broken := errors.New("disk is gone")
-	r, err := take(t, t.Context(), &scripted{}, io.MultiReader(strings.NewReader(ids(3)), iotest.ErrReader(broken)), 10, nil)
+	r, err := take(t.Context(), t, &scripted{}, io.MultiReader(strings.NewReader(ids(3)), iotest.ErrReader(broken)), 10, nil)
 	require.EqualError(t, err, "reading stopped after line 3: disk is gone: 3 jobs enqueued")
 	require.Equal(t, exitSomeFailed, r.code)
-	r, err = take(t, t.Context(), &scripted{}, iotest.ErrReader(broken), 10, nil)
+	r, err = take(t.Context(), t, &scripted{}, iotest.ErrReader(broken), 10, nil)
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, exitInvalid, r.code, "nothing enqueued")
 }
@@ -194,7 +194,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestBulkStopsWhenItCannotReport(t *testing.T) {
 	q := &scripted{}
-	r, err := take(t, t.Context(), q, strings.NewReader(ids(10)), 2, func(b *bulk) { b.term.out = full{} })
+	r, err := take(t.Context(), t, q, strings.NewReader(ids(10)), 2, func(b *bulk) { b.term.out = full{} })
 	require.EqualError(t, err, "results cannot be written: no space left: 2 jobs enqueued")
 	require.Equal(t, exitSomeFailed, r.code)
 	require.Len(t, q.batches, 1)
@@ -202,7 +202,7 @@ func TestBulkStopsWhenItCannotReport(t *testing.T) {
 
 func TestProgressMakesRoomForMessages(t *testing.T) {
 	for _, total := range []int64{0, 1000} {
-		r, err := take(t, t.Context(), &scripted{}, strings.NewReader(ids(50)+"bad\n"), 10, func(b *bulk) {
+		r, err := take(t.Context(), t, &scripted{}, strings.NewReader(ids(50)+"bad\n"), 10, func(b *bulk) {
 			b.progress = newProgress(b.term.err, total)
 		})
 		require.Error(t, err)

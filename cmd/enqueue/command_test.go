@@ -85,7 +85,7 @@ func TestWrongUsage(t *testing.T) {
 		{"missing file", []string{"--file", "no-such-file"}, "no-such-file"},
 		{"missing data file", job("--data-file", "no-such-file"), "no-such-file"},
 		{"data file over the bound", job("--data-file", big), "want at most 1048576 bytes"},
-		{"data over the bound with its call", job("--data", strings.Repeat("x", 1<<20)), "at most 1048576 bytes"},
+		{"data over the bound", job("--data", strings.Repeat("x", 1<<20+1)), "body of 1048577 bytes is not allowed: want at most 1048576 bytes"},
 		{"default URL of a file", []string{"--file", "-", "--url", "ftp://" + secret}, "url without http://"},
 		{"Redis URL", job("--redis", "http://u:"+secret+"@h"), "redis"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,7 +46,7 @@ func TestEnqueuedPayloadsArriveAsTheyStand(t *testing.T) {
 		fmt.Fprintf(&file, "{\"id\":\"evt_%d\",\"key\":\"key %d\",\"event\":\"x\",\"payload\":%s}\n", i, i%2, p)
 	}
 	file.WriteString(`{"key":"key 0","body_base64":"AP8KDXuA"}` + "\n")
-	bodies := append(payloads, "\x00\xff\n\r{\x80")
+	bodies := slices.Concat(payloads, []string{"\x00\xff\n\r{\x80"})
 
 	got := command(t.Context(), file.String(), "--redis", r.URL(), "--file", "-", "--url", receiver.URL, "--rate", "100/s", "--burst", "10")
 	require.Zero(t, got.code, got.err)

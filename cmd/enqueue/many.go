@@ -30,7 +30,7 @@ func enqueueMany(ctx context.Context, s settings, term terminal) error {
 	d.Now = t.now
 
 	b := &bulk{queue: t.queue, now: t.now, term: term, json: s.json}
-	if isTerminal(term.err) && !(s.json && isTerminal(term.out)) {
+	if isTerminal(term.err) && (!s.json || !isTerminal(term.out)) {
 		b.progress = newProgress(term.err, sizeOf(in))
 	}
 	return b.run(ctx, httpjob.NewReader(in, d, 0), s.batch)

@@ -54,8 +54,8 @@ func TestManyAsJSONWithBadLines(t *testing.T) {
 		`{"id":"b","key":""}` + "\n" +
 		"not JSON\n" +
 		`{"id":"a","key":"k"}` + "\n" +
-		`{"key":"k","body":"` + strings.Repeat("x", 1<<20) + `"}` + "\n" +
-		strings.Repeat("x", 5<<20) + "\n" +
+		`{"key":"k","body":"` + strings.Repeat("x", 1<<20+1) + `"}` + "\n" +
+		strings.Repeat("x", 9<<20) + "\n" +
 		"{\"key\":\"\xff\"}\n" +
 		`{"id":"c","key":"other"}`
 	got := command(t.Context(), text, "--redis", r.URL(), "--file", "-", "--json", "--url", "http://example.com", "--batch", "2")
@@ -80,8 +80,8 @@ func TestManyAsJSONWithBadLines(t *testing.T) {
 	for i, want := range []string{
 		`line 3, column 17: key "" is not allowed`,
 		"line 4, column 2: not valid JSON",
-		"line 6: payload",
-		"line 7: longer than 4194304 bytes",
+		"line 6, column 19: body of 1048577 bytes is not allowed: want at most 1048576 bytes",
+		"line 7: longer than 8388608 bytes",
 		"line 8, column 9: not valid UTF-8",
 		"5 lines failed: 2 jobs enqueued, 1 duplicate left alone",
 	} {

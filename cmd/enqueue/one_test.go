@@ -2,7 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +37,7 @@ func TestOneJobAsText(t *testing.T) {
 	require.Regexp(t, `(?s)^id         second\nposition   2\n.*\nduplicate  yes`, got.out)
 
 	got = command(t.Context(), "", append(args, "third", "--delay", "90s")...)
-	require.Regexp(t, regexp.MustCompile(`position   0 \(delayed, or already on its way\)\n`), got.out)
+	require.Regexp(t, `position   0 \(delayed, or already on its way\)\n`, got.out)
 
 	q := newQueue(t, r)
 	info, err := q.Key(t.Context(), "a:{b} é")
@@ -67,6 +67,22 @@ func TestOneJobAsJSON(t *testing.T) {
 
 	_, err = newQueue(t, r).Job(t.Context(), "<&>", fields["id"].(string))
 	require.NoError(t, err)
+}
+
+func TestOneJobWithTheLargestBody(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	t.Setenv(redisEnv, r.URL())
+	for _, flag := range []string{"--data", "--data-file"} {
+		value, stdin := strings.Repeat("x", throttle.DefaultMaxJobSize), ""
+		if flag == "--data-file" {
+			value, stdin = "-", value
+		}
+		got := command(t.Context(), stdin, "--key", "k", "--url", "http://example.com/", flag, value)
+		require.Equal(t, result{out: got.out}, got)
+	}
+	info, err := newQueue(t, r).Key(t.Context(), "k")
+	require.NoError(t, err)
+	require.EqualValues(t, 2, info.Waiting)
 }
 
 func TestDelayCountsFromTheClockOfRedis(t *testing.T) {

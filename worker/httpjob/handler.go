@@ -29,8 +29,8 @@ type Config struct {
 //
 // An answer of 2xx is success. Any other answer, and every failure to get one,
 // is a [*CallError] and is tried again. A redirect is an answer like any other
-// and is not followed: its target was not asked for. A task that is no call wraps
-// asynq.SkipRetry, as trying again cannot help.
+// and is not followed: its target was not asked for. The error for a task that is
+// no call wraps asynq.SkipRetry, as trying again cannot help.
 //
 // The call ends with the context, which is where a timeout comes from. Nothing
 // is added to the request but a User-Agent. One attempt is one request, with an

@@ -43,11 +43,11 @@ func serve(t *testing.T, answer http.HandlerFunc) (h *Handler, base string, conn
 }
 
 // process runs one job through the handler, the way a worker does.
-func process(t *testing.T, ctx context.Context, h *Handler, r Request) error {
+func process(ctx context.Context, t *testing.T, h *Handler, r Request) error {
 	t.Helper()
 	j, err := r.Job("k")
 	require.NoError(t, err)
-	return h.ProcessTask(ctx, asynq.NewTask(j.Type, j.Payload))
+	return h.ProcessTask(ctx, asynq.NewTaskWithHeaders(j.Type, j.Payload, j.Headers))
 }
 
 func TestHandlerJudgesByStatus(t *testing.T) {
@@ -57,14 +57,14 @@ func TestHandlerJudgesByStatus(t *testing.T) {
 		w.WriteHeader(status)
 	})
 	for _, status := range []int{200, 201, 202, 204, 207, 299} {
-		require.NoError(t, process(t, t.Context(), h, Request{URL: fmt.Sprintf("%s/%d", base, status)}), status)
+		require.NoError(t, process(t.Context(), t, h, Request{URL: fmt.Sprintf("%s/%d", base, status)}), status)
 	}
 	host := strings.TrimPrefix(base, "http://")
 	for status, text := range map[int]string{
 		300: "300 Multiple Choices", 304: "304 Not Modified", 400: "400 Bad Request", 404: "404 Not Found", 408: "408 Request Timeout",
 		410: "410 Gone", 429: "429 Too Many Requests", 500: "500 Internal Server Error", 503: "503 Service Unavailable", 599: "599",
 	} {
-		err := process(t, t.Context(), h, Request{URL: fmt.Sprintf("%s/%d", base, status)})
+		err := process(t.Context(), t, h, Request{URL: fmt.Sprintf("%s/%d", base, status)})
 		require.EqualError(t, err, "POST to "+host+": "+text)
 		var call *CallError
 		require.ErrorAs(t, err, &call)
@@ -96,7 +96,7 @@ func TestHandlerSendsWhatTheJobSays(t *testing.T) {
 		"every byte": every, "line ends": []byte("\r\n\r\n"), "one MiB": bytes.Repeat(every, 4096),
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.NoError(t, process(t, t.Context(), h, Request{
+			require.NoError(t, process(t.Context(), t, h, Request{
 				Method: "PATCH", URL: base + "/a%2Fb/?x=1&y", Headers: map[string]string{"x-one": "é; <&>", "Authorization": "Bearer t"}, Body: body,
 			}))
 			got := <-arrivals
@@ -116,9 +116,9 @@ func TestHandlerSendsWhatTheJobSays(t *testing.T) {
 func TestHandlerKeepsAGivenUserAgent(t *testing.T) {
 	agents := make(chan []string, 1)
 	h, base, _ := serve(t, func(_ http.ResponseWriter, r *http.Request) { agents <- r.Header["User-Agent"] })
-	require.NoError(t, process(t, t.Context(), h, Request{URL: base, Headers: map[string]string{"user-agent": "mine/1"}}))
+	require.NoError(t, process(t.Context(), t, h, Request{URL: base, Headers: map[string]string{"user-agent": "mine/1"}}))
 	require.Equal(t, []string{"mine/1"}, <-agents)
-	require.NoError(t, process(t, t.Context(), h, Request{URL: base, Headers: map[string]string{"User-Agent": ""}}))
+	require.NoError(t, process(t.Context(), t, h, Request{URL: base, Headers: map[string]string{"User-Agent": ""}}))
 	require.Empty(t, <-agents, "an empty one switches the header off")
 }
 
@@ -132,7 +132,7 @@ func TestHandlerDoesNotFollowRedirects(t *testing.T) {
 		w.WriteHeader(status)
 	})
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		err := process(t, t.Context(), h, Request{URL: fmt.Sprintf("%s/%d", base, status), Body: []byte("x")})
+		err := process(t.Context(), t, h, Request{URL: fmt.Sprintf("%s/%d", base, status), Body: []byte("x")})
 		var call *CallError
 		require.ErrorAs(t, err, &call)
 		require.Equal(t, status, call.Status)
@@ -179,8 +179,8 @@ func TestHandlerDoesNotReadALargeAnswer(t *testing.T) {
 			}
 		}
 	})
-	require.NoError(t, process(t, t.Context(), h, Request{URL: base}), "the status is the outcome")
-	require.NoError(t, process(t, t.Context(), h, Request{URL: base}))
+	require.NoError(t, process(t.Context(), t, h, Request{URL: base}), "the status is the outcome")
+	require.NoError(t, process(t.Context(), t, h, Request{URL: base}))
 	require.EqualValues(t, 2, connections.Load(), "the connection is given up")
 	require.Less(t, written.Load(), int64(64<<20))
 }
@@ -193,7 +193,7 @@ func TestHandlerDoesNotWaitForASlowBody(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*drainTime)
 	defer cancel()
-	require.NoError(t, process(t, ctx, h, Request{URL: base}))
+	require.NoError(t, process(ctx, t, h, Request{URL: base}))
 	require.NoError(t, ctx.Err(), "ended before the timeout of the attempt")
 }
 
@@ -204,20 +204,20 @@ func TestHandlerEndsWithTheContext(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	err := process(t, ctx, h, Request{URL: base + "/SECRET?token=SECRET"})
+	err := process(ctx, t, h, Request{URL: base + "/SECRET?token=SECRET"})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NotContains(t, err.Error(), "SECRET")
 
 	stopping := errors.New("the worker is stopping")
 	causeCtx, stop := context.WithCancelCause(t.Context())
 	stop(stopping)
-	require.ErrorIs(t, process(t, causeCtx, h, Request{URL: base}), stopping)
+	require.ErrorIs(t, process(causeCtx, t, h, Request{URL: base}), stopping)
 }
 
-func TestHandlerRefusesAPayloadItCannotRead(t *testing.T) {
+func TestHandlerRefusesWhatIsNoCall(t *testing.T) {
 	h := NewHandler(Config{})
-	for _, payload := range []string{"", "}{", "{}\n", `{"method":"POST","url":"ftp://a"}` + "\n"} {
-		err := h.ProcessTask(t.Context(), asynq.NewTask(Type, []byte(payload)))
+	for _, headers := range []map[string]string{nil, {":method": "POST"}, {":url": "ftp://a"}, {":url": "http://a", ":sign": "x"}} {
+		err := h.ProcessTask(t.Context(), asynq.NewTaskWithHeaders(Type, []byte("{}"), headers))
 		require.ErrorIs(t, err, asynq.SkipRetry)
 	}
 }
@@ -275,7 +275,7 @@ func TestHandlerErrorsHoldNoSecrets(t *testing.T) {
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshakes it sees fail
 	secure.StartTLS()
 	defer secure.Close()
-	h, plain, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+	h, plain, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 
 	for _, c := range []struct{ name, base, want string }{
 		{"status", plain, "503 Service Unavailable"},
@@ -293,7 +293,7 @@ func TestHandlerErrorsHoldNoSecrets(t *testing.T) {
 			u, err := url.Parse(c.base)
 			require.NoError(t, err)
 			u.User = url.UserPassword("USER1", "PASS2")
-			err = process(t, t.Context(), h, Request{
+			err = process(t.Context(), t, h, Request{
 				URL: u.String() + "/TOK3?token=SEC4", Headers: map[string]string{"X-Signature": "SEC5"}, Body: []byte("BODY6"),
 			})
 			require.ErrorContains(t, err, "POST to "+u.Host+": ")

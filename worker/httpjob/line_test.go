@@ -1,6 +1,8 @@
 package httpjob
 
 import (
+	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +18,7 @@ func readOne(d Defaults, line string) (throttle.Job, Request, error) {
 	if err != nil {
 		return j, Request{}, err
 	}
-	r, err := Parse(j.Payload)
+	r, err := Parse(j.Headers, j.Payload)
 	return j, r, err
 }
 
@@ -52,7 +54,7 @@ func TestLineLeavesOutWhatDefaultsHave(t *testing.T) {
 		require.Equal(t, 9*time.Second, j.Timeout)
 		require.Equal(t, "k", j.Policy.Key)
 		require.Equal(t, policy.Limit, j.Policy.Limit)
-		require.Equal(t, Request{Method: "PUT", URL: "http://a/b", Headers: d.Headers, Body: []byte{}}, r)
+		require.Equal(t, Request{Method: "PUT", URL: "http://a/b", Headers: d.Headers}, r)
 	}
 
 	j, r, err := readOne(d, `{"key":"own","headers":{"x-a":"own"},"delay":"0s","cost":1,"method":"GET","payload":1}`)
@@ -137,7 +139,8 @@ func TestLineRefuses(t *testing.T) {
 		{"comma at the end", `{"key":"k",}`, "column 12: not valid JSON"},
 		{"raw control character", "{\"key\":\"a\x01\"}", "column 10: not valid JSON"},
 		{"nested without end", strings.Repeat("[", 20000), "not valid JSON"},
-		{"job over the bound", `{"key":"k","url":"http://a","payload":"` + strings.Repeat("a", throttle.DefaultMaxJobSize) + `"}`, "at most 1048576 bytes"},
+		{"header that is the URL", `{"key":"k","url":"http://a","headers":{":url":"http://` + secret + `"}}`, `column 39: headers ":url" is not allowed`},
+		{"long URL", `{"key":"k","url":"http://a/` + strings.Repeat("u", throttle.MaxHeaderBytes) + `"}`, "column 18: url of 65560 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := full
@@ -153,6 +156,33 @@ func TestLineRefuses(t *testing.T) {
 			require.NotContains(t, err.Error(), secret)
 		})
 	}
+}
+
+// The bound holds for the body alone, however the line spells it.
+func TestLineBoundsTheBody(t *testing.T) {
+	const most = throttle.DefaultMaxJobSize
+	d := Defaults{Key: "k", URL: "http://a/" + strings.Repeat("u", 50_000), Headers: map[string]string{"X-A": strings.Repeat("h", 10_000)}}
+	for field, spell := range map[string]func(size int) string{
+		"body":        func(size int) string { return `"` + strings.Repeat("a", size) + `"` },
+		"body_base64": func(size int) string { return `"` + base64.StdEncoding.EncodeToString(make([]byte, size)) + `"` },
+		"payload":     func(size int) string { return `"` + strings.Repeat("a", size-2) + `"` },
+	} {
+		j, _, err := readOne(d, `{"`+field+`":`+spell(most)+`}`)
+		require.NoError(t, err, field)
+		require.Len(t, j.Payload, most)
+		_, _, err = readOne(d, `{"`+field+`":`+spell(most+1)+`}`)
+		require.EqualError(t, err, fmt.Sprintf("line 1, column %d: %s of 1048577 bytes is not allowed: want at most 1048576 bytes", len(field)+5, field))
+	}
+}
+
+func TestDefaultMaxLineHoldsAnyJob(t *testing.T) {
+	escaped := func(size int) string { return strings.Repeat(`\u0061`, size) }
+	const name = "X-A"
+	room := throttle.MaxHeaderBytes - len(":methodPOST:urlhttp://a") - len(name)
+	j, _, err := readOne(Defaults{Key: "k", URL: "http://a"},
+		`{"headers":{"`+name+`":"`+escaped(room)+`"},"body":"`+escaped(throttle.DefaultMaxJobSize)+`"}`)
+	require.NoError(t, err)
+	require.Len(t, j.Payload, throttle.DefaultMaxJobSize)
 }
 
 func TestLineTakesTheLastOfTwoEqualNames(t *testing.T) {
@@ -199,11 +229,18 @@ func TestDefaultsMakeOneJob(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "evt_1", j.ID)
 	require.EqualValues(t, 2, j.Cost)
-	r, err := Parse(j.Payload)
-	require.NoError(t, err)
-	require.Equal(t, []byte{0}, r.Body)
+	require.Equal(t, []byte{0}, j.Payload)
+}
 
-	d.MaxJobSize = 10
-	_, err = d.Job("", nil)
-	require.ErrorContains(t, err, "at most 10 bytes")
+func TestDefaultsBoundTheBody(t *testing.T) {
+	for _, d := range []Defaults{{}, {MaxJobSize: 10}} {
+		most := d.maxSize()
+		d.Key, d.URL, d.Headers = "k", "http://a/"+strings.Repeat("u", 1000), map[string]string{"A": "b"}
+		j, err := d.Job("", make([]byte, most))
+		require.NoError(t, err)
+		require.Len(t, j.Payload, most)
+		_, err = d.Job("", make([]byte, most+1))
+		require.EqualError(t, err, fmt.Sprintf("body of %d bytes is not allowed: want at most %d bytes", most+1, most))
+		require.ErrorIs(t, err, throttle.ErrInvalid)
+	}
 }

@@ -124,7 +124,7 @@ func TestReaderEndsWithTheErrorOfItsInput(t *testing.T) {
 
 func TestReaderRemembersUnknownFields(t *testing.T) {
 	r := NewReader(strings.NewReader("{\"event\":1,\"priority\":2}\n{\"Key\":\"x\",\"event\":{}}\n"), filled, 0)
-	require.Equal(t, 2, len(outcomes(t, r)))
+	require.Len(t, outcomes(t, r), 2)
 	require.Equal(t, []string{"Key", "event", "priority"}, r.Unknown())
 
 	var many strings.Builder
@@ -166,7 +166,7 @@ func FuzzReader(f *testing.F) {
 			}
 			require.NoError(t, err)
 			require.NoError(t, j.Validate(throttle.DefaultMaxJobSize), "accepted jobs are valid")
-			_, err = Parse(j.Payload)
+			_, err = Parse(j.Headers, j.Payload)
 			require.NoError(t, err, "and their calls too")
 		}
 		require.LessOrEqual(t, last, bytes.Count(text, []byte("\n"))+1)

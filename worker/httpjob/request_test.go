@@ -23,9 +23,10 @@ func TestJobCarriesTheCall(t *testing.T) {
 	require.Equal(t, "a:{b} c", j.Key)
 	require.Equal(t, Type, j.Type)
 	require.Equal(t, 3*time.Second, j.Timeout)
-	require.True(t, strings.HasSuffix(string(j.Payload), "\n\x00\xff\n\r{"), "the body follows as it is")
+	require.Equal(t, r.Body, j.Payload)
+	require.Equal(t, map[string]string{":method": "PUT", ":url": r.URL, "X-Note": "é <&> \u2028", "accept": "*/*"}, j.Headers)
 
-	back, err := Parse(j.Payload)
+	back, err := Parse(j.Headers, j.Payload)
 	require.NoError(t, err)
 	r.Timeout = 0 // travels in the job
 	require.Equal(t, r, back)
@@ -35,11 +36,25 @@ func TestJobWithoutMethodIsPost(t *testing.T) {
 	for _, body := range [][]byte{nil, {}, []byte("x")} {
 		j, err := Request{URL: "http://example.com", Body: body}.Job("k")
 		require.NoError(t, err)
-		r, err := Parse(j.Payload)
+		require.Equal(t, body, j.Payload)
+		require.Equal(t, map[string]string{":method": "POST", ":url": "http://example.com"}, j.Headers)
+
+		delete(j.Headers, ":method")
+		r, err := Parse(j.Headers, j.Payload)
 		require.NoError(t, err)
-		require.Equal(t, "POST", r.Method)
-		require.Equal(t, string(body), string(r.Body))
+		require.Equal(t, "POST", r.method())
 	}
+}
+
+func TestJobKeepsItsHeadersToItself(t *testing.T) {
+	r := Request{URL: "http://example.com", Headers: map[string]string{"A": "b"}}
+	j, err := r.Job("k")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"A": "b"}, r.Headers)
+	back, err := Parse(j.Headers, nil)
+	require.NoError(t, err)
+	back.Headers["A"] = "c"
+	require.Equal(t, "b", j.Headers["A"])
 }
 
 func TestJobRefusesBadKey(t *testing.T) {
@@ -48,6 +63,14 @@ func TestJobRefusesBadKey(t *testing.T) {
 		require.ErrorIs(t, err, throttle.ErrInvalid)
 		require.ErrorContains(t, err, "key")
 	}
+}
+
+// sized is a call whose URL has a length, and all but its body another.
+func sized(url, all int) Request {
+	r := Request{Method: "PUT", URL: "http://example.com/", Headers: map[string]string{"X-A": ""}}
+	r.URL += strings.Repeat("u", url-len(r.URL))
+	r.Headers["X-A"] = strings.Repeat("h", all-len(":methodPUT:urlX-A")-url)
+	return r
 }
 
 func TestValidate(t *testing.T) {
@@ -108,12 +131,17 @@ func TestValidate(t *testing.T) {
 		{"name with a space", header("Bad Name", secret), `headers "Bad Name" is not allowed: want names of letters`},
 		{"empty name", header("", secret), `headers "" is not allowed`},
 		{"name with a colon", header("X:", secret), "headers"},
+		{"the URL as a header", header(":url", "http://"+secret), `headers ":url" is not allowed`},
 		{"value with a line break", header("X-Token", "a\r\nX-Other: "+secret), `headers["X-Token"] of 18 bytes is not allowed`},
 		{"value with NUL", header("X-Token", "a\x00"+secret), `headers["X-Token"]`},
 		{"value that is not UTF-8", header("X-Token", "\xff"+secret), `headers["X-Token"]`},
 		{"Host", header("host", secret), `headers "host" is not allowed: want headers other than`},
 		{"Transfer-Encoding", header("Transfer-encoding", "chunked"), "headers"},
 		{"one name twice", with(func(r *Request) { r.Headers = map[string]string{"x-a": "1", "X-A": "2"} }), "each name once"},
+
+		{"as large as can be", sized(60_000, throttle.MaxHeaderBytes), ""},
+		{"long URL", sized(60_000, throttle.MaxHeaderBytes+1), "url of 65537 bytes with method and headers is not allowed: want at most 65536 bytes in all"},
+		{"long headers", sized(1000, throttle.MaxHeaderBytes+1), "headers of 65537 bytes with URL and method is not allowed"},
 
 		{"negative timeout", with(func(r *Request) { r.Timeout = -1 }), "timeout -1ns is not allowed"},
 	} {
@@ -130,4 +158,79 @@ func TestValidate(t *testing.T) {
 			require.Equal(t, err, jobErr, "a job is refused for the same reason")
 		})
 	}
+}
+
+func TestJobAcceptsWhatTheQueueDoes(t *testing.T) {
+	j, err := sized(1000, throttle.MaxHeaderBytes).Job("k")
+	require.NoError(t, err)
+	j.ID, j.Cost, j.Pool = "a", 1, throttle.DefaultPool
+	require.NoError(t, j.Validate(0))
+	j.Headers["X-A"] += "h"
+	require.ErrorContains(t, j.Validate(0), "headers 65537 is not allowed", "both count the same")
+}
+
+func TestParseRefuses(t *testing.T) {
+	const secret = "S3CRET"
+	for _, c := range []struct {
+		name    string
+		headers map[string]string
+		want    string
+	}{
+		{"no headers", nil, "http job: headers without :url is not allowed"},
+		{"no URL", map[string]string{":method": "GET", "X-A": secret}, "headers without :url"},
+		{"empty URL", map[string]string{":url": ""}, "http job: url of 0 bytes"},
+		{"bad URL", map[string]string{":url": secret}, "url without http://"},
+		{"bad method", map[string]string{":url": "http://a", ":method": "A B"}, `method "A B"`},
+		{"bad header", map[string]string{":url": "http://a", "a b": secret}, `headers "a b"`},
+		{"header of the connection", map[string]string{":url": "http://a", "Host": secret}, `headers "Host"`},
+		{"a call of a later version", map[string]string{":url": "http://a", ":sign": secret, ":trailer": secret}, `headers ":sign" is not allowed: want no name with a colon`},
+		{"of HTTP/2 alone", map[string]string{":path": "/" + secret, ":authority": "a"}, `headers ":authority" is not allowed`},
+		{"upper case", map[string]string{":URL": "http://" + secret}, `headers ":URL" is not allowed`},
+		{"colon alone", map[string]string{":url": "http://a", ":": secret}, `headers ":" is not allowed`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse(c.headers, []byte(secret))
+			require.ErrorIs(t, err, throttle.ErrInvalid)
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), secret)
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(":method", "PUT", ":url", "http://a/b?c", []byte("body\n\x00"))
+	f.Add(":url", "https://u:p@example.com", "X-A", "b", []byte(nil))
+	f.Add(":url", "http://a", ":sign", "", []byte{0x80})
+	f.Add(":url", "http://\u00e9", "Host", "a", []byte("{}\n"))
+	f.Fuzz(func(t *testing.T, name1, value1, name2, value2 string, payload []byte) {
+		r, err := Parse(map[string]string{name1: value1, name2: value2}, payload)
+		if err != nil {
+			require.ErrorIs(t, err, throttle.ErrInvalid)
+			return
+		}
+		again, err := r.Job("k")
+		require.NoError(t, err, "what was read is valid")
+		back, err := Parse(again.Headers, again.Payload)
+		require.NoError(t, err)
+		r.Method = r.method()
+		require.Equal(t, r, back)
+	})
+}
+
+func FuzzRequestRoundTrip(f *testing.F) {
+	f.Add("POST", "https://u:p@example.com/x?y#z", "X-A", "b", []byte("\x00\xff\n\r{"))
+	f.Add("", "http://a", "Content-Type", "text/plain; a=\"<&>\"", []byte(nil))
+	f.Add("GET", "http://a/\u2028", ":url", "http://b", []byte("\n"))
+	f.Fuzz(func(t *testing.T, method, url, name, value string, body []byte) {
+		r := Request{Method: method, URL: url, Headers: map[string]string{name: value}, Body: body}
+		j, err := r.Job("k")
+		if err != nil {
+			return
+		}
+		require.Equal(t, body, j.Payload)
+		back, err := Parse(j.Headers, j.Payload)
+		require.NoError(t, err)
+		r.Method = r.method()
+		require.Equal(t, r, back)
+	})
 }

@@ -46,12 +46,11 @@ func (r Request) validateSize() error {
 	if n <= throttle.MaxHeaderBytes {
 		return nil
 	}
-	field, size := "headers", n-len(r.URL)
-	if len(r.URL) > size {
-		field, size = "url", len(r.URL)
+	field, with := "headers", "URL and method"
+	if len(r.URL) > n/2 {
+		field, with = "url", "method and headers"
 	}
-	return invalid(field, described(fmt.Sprintf("of %d bytes", size)),
-		fmt.Sprintf("at most %d bytes, URL, method and headers together", throttle.MaxHeaderBytes))
+	return invalid(field, described(fmt.Sprintf("of %d bytes with %s", n, with)), fmt.Sprintf("at most %d bytes in all", throttle.MaxHeaderBytes))
 }
 
 func validateMethod(m string) error {

@@ -214,8 +214,9 @@ end
 -- ── records ─────────────────────────────────────────────────────────────────
 --
 -- "state cost seq attempt release run token slot round pool", where state is
--- w(aiting), d(elayed), r(eleased) or g(oing); release counts the releases of the
--- job and run its departures: together they fence off whoever held it before.
+-- w(aiting), d(elayed), r(eleased) or g(oing); release is the ms of the job's last
+-- release, made to grow, and run counts its departures: together they fence off
+-- whoever held it before, an earlier job of the same id included.
 
 local RECORD = '^([wdrg]) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (%S+) (%S+)$'
 

@@ -41,7 +41,7 @@ for i = 4, #ARGV, 4 do
   if r and r.state == 'g' and r.release == release and r.token == token then
     answer(b, GO, r.slot, r, blob)
   elseif not held(r, release, run, blob) then
-    if r and r.state == 'r' and r.release == release and not blob then
+    if run == 0 and r and r.state == 'r' and r.release == release and not blob then
       land(b, id, r)
       forget(b, id)
     end

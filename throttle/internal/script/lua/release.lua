@@ -38,7 +38,7 @@ local function hand_out(b, ids, records, n)
   local states, leases = {}, {}
   for i = 1, n do
     local id, r = ids[2 * i - 1], records[i]
-    r.state, r.release, r.round = 'r', r.release + 1, round
+    r.state, r.release, r.round = 'r', math.max(r.release + 1, math.floor(now / 1000)), round
     b.out, b.flight, b.backlog = b.out + r.cost, b.flight + 1, b.backlog - r.cost
     states[#states + 1], states[#states + 2] = id, encode(r)
     leases[#leases + 1], leases[#leases + 2] = int(now + lease), ref(b.key, id)
