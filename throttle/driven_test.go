@@ -189,8 +189,7 @@ func TestDrivenClockMovesTimeAndExpiryTogether(t *testing.T) {
 		released := released(d.run(t, d.scripts.Release(0, releasing("1"))))
 		require.Len(t, released, 1)
 		_, slots := d.run(t, d.scripts.Depart(0, lead, lease, "1", holds(released))).Slots()
-		end := script.End{Hold: script.Hold{Key: "k", ID: "a", Release: 1, Run: slots[0].Run}, What: script.Done}
-		d.run(t, d.scripts.Finish(0, lead, []script.End{end}))
+		d.run(t, d.scripts.Finish(0, lead, ends(script.Done, departed(holds(released), slots))))
 
 		bucket := script.ShardName(0) + "b:k" // kept for 4 s until it is empty, and a second more
 		require.Contains(t, d.names(t), bucket)

@@ -18,8 +18,9 @@ type Parcel struct {
 const (
 	// ParcelSize is the most jobs in a parcel.
 	ParcelSize = 64
-	// MostParcels is the most parcels of one round in one pool.
-	MostParcels = mostPerRound / ParcelSize
+	// MostParcels is the most parcels of one round in one pool: two that follow each
+	// other hold more than ParcelSize together.
+	MostParcels = 2 * mostPerRound / ParcelSize
 
 	mostPerShard = 256  // jobs of one release: what Redis does in a few milliseconds
 	mostPerRound = 4096 // jobs of one round
@@ -31,21 +32,28 @@ func ParcelID(round string, n int) string { return round + "." + strconv.Itoa(n)
 // parcels fills parcels with the jobs of a round, those of one pool together.
 type parcels struct {
 	filled []Parcel
-	open   map[stream]int // index of the parcel being filled
-	count  map[stream]int // parcels so far
+	open   map[stream]int    // index of the parcel being filled
+	count  map[stream]int    // parcels so far
+	key    map[stream]string // of the last job
 }
 
 type stream struct{ round, pool string }
 
 func newParcels() *parcels {
-	return &parcels{open: make(map[stream]int), count: make(map[stream]int)}
+	return &parcels{open: make(map[stream]int), count: make(map[stream]int), key: make(map[stream]string)}
 }
 
+// add packs the jobs that one release of a key took together into one parcel: two
+// are handed over at the same time, and may overtake each other.
 func (p *parcels) add(round string, jobs []script.Released) {
-	for _, j := range jobs {
+	for n, j := range jobs {
 		to := stream{round, j.Pool}
+		room := 1
+		if p.key[to] != j.Key {
+			room, p.key[to] = min(ParcelSize, together(jobs[n:])), j.Key
+		}
 		i, ok := p.open[to]
-		if !ok || len(p.filled[i].Jobs) == ParcelSize {
+		if !ok || len(p.filled[i].Jobs)+room > ParcelSize {
 			i = len(p.filled)
 			p.filled = append(p.filled, Parcel{ID: ParcelID(round, p.count[to]), Round: round, Pool: j.Pool})
 			p.open[to] = i
@@ -53,4 +61,17 @@ func (p *parcels) add(round string, jobs []script.Released) {
 		}
 		p.filled[i].Jobs = append(p.filled[i].Jobs, Hold{Key: j.Key, ID: j.ID, Release: j.Release})
 	}
+}
+
+// together counts the jobs at the head that are of the first one's key and pool.
+func together(jobs []script.Released) (n int) {
+	for _, j := range jobs {
+		if j.Key != jobs[0].Key {
+			break
+		}
+		if j.Pool == jobs[0].Pool {
+			n++
+		}
+	}
+	return n
 }

@@ -3,6 +3,7 @@ package throttle_test
 import (
 	"container/heap"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,6 +28,7 @@ type simulation struct {
 	told              time.Duration                                  // ends of runs are told at multiples of it; 0: at once
 	end               func(departure) (what string, d time.Duration) // how a run ends; nil: all are done
 	miss              func() bool                                    // whether a job misses its slot; nil: none does
+	ignored           string                                         // pool without workers
 
 	now     time.Time     // true time; the server's clock may be off by skew
 	skew    time.Duration // see jump
@@ -161,6 +163,7 @@ func (s *simulation) release(scheduler int) {
 	for _, j := range jobs {
 		s.released[j.Key] = append(s.released[j.Key], j.ID)
 	}
+	jobs = slices.DeleteFunc(jobs, func(j script.Released) bool { return j.Pool == s.ignored })
 	for len(jobs) > 0 {
 		n := min(throttle.ParcelSize, len(jobs))
 		parcel := jobs[:n:n]
@@ -213,7 +216,7 @@ func (s *simulation) depart(jobs []script.Hold) {
 			continue
 		}
 		d := departure{
-			Event: throttletest.Event{Key: h.Key, ID: fmt.Sprintf("%s#%d", h.ID, slot.Attempt), At: at, Cost: s.costs[h.Key+" "+h.ID]},
+			Event: throttletest.Event{Key: h.Key, ID: fmt.Sprintf("%s#%d", h.ID, slot.Run), At: at, Cost: s.costs[h.Key+" "+h.ID]},
 			job:   h.ID, attempt: slot.Attempt, hold: h,
 		}
 		s.departures = append(s.departures, d)

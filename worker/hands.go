@@ -10,32 +10,45 @@ import (
 
 // hands is every job at hand, from its parcel until Redis knows of its end.
 type hands struct {
-	mu     sync.Mutex
-	shards []map[*held]struct{}
-	count  int
-	empty  *sync.Cond
+	mu        sync.Mutex
+	shards    []map[throttle.Hold]*held // by their releases
+	count     int
+	abandoned bool
+	empty     *sync.Cond
+}
+
+// release names a job as its parcel does.
+func (h *held) release() throttle.Hold {
+	return throttle.Hold{Key: h.hold.Key, ID: h.hold.ID, Release: h.hold.Release}
 }
 
 func newHands(shards int) *hands {
-	h := &hands{shards: make([]map[*held]struct{}, shards)}
+	h := &hands{shards: make([]map[throttle.Hold]*held, shards)}
 	for i := range h.shards {
-		h.shards[i] = make(map[*held]struct{})
+		h.shards[i] = make(map[throttle.Hold]*held)
 	}
 	h.empty = sync.NewCond(&h.mu)
 	return h
 }
 
-func (s *hands) take(h *held, shard int) {
+// take tells whether a job was not at hand already: asynq may deliver a parcel again
+// while its jobs wait in line, and two that ask to depart in one call would both be
+// told to go.
+func (s *hands) take(h *held, shard int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.shard = shard
-	s.shards[shard][h] = struct{}{}
+	if _, known := s.shards[shard][h.release()]; known {
+		return false
+	}
+	s.shards[shard][h.release()] = h
 	s.count++
+	return true
 }
 
 func (s *hands) leave(h *held) {
 	s.mu.Lock()
-	delete(s.shards[h.shard], h)
+	delete(s.shards[h.shard], h.release())
 	if s.count--; s.count == 0 {
 		s.empty.Broadcast()
 	}
@@ -43,13 +56,20 @@ func (s *hands) leave(h *held) {
 	h.parcel.end()
 }
 
-// wait returns once no job is at hand.
+// wait returns once no job is at hand, or all were abandoned.
 func (s *hands) wait() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.count > 0 {
+	for s.count > 0 && !s.abandoned {
 		s.empty.Wait()
 	}
+}
+
+func (s *hands) abandon() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.abandoned = true
+	s.empty.Broadcast()
 }
 
 func (s *hands) all() (jobs []*held) {
@@ -63,7 +83,7 @@ func (s *hands) of(shard int) []*held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	jobs := make([]*held, 0, len(s.shards[shard]))
-	for h := range s.shards[shard] {
+	for _, h := range s.shards[shard] {
 		jobs = append(jobs, h)
 	}
 	return jobs

@@ -18,6 +18,9 @@ type load struct {
 func newLoad(jobs int) *load {
 	l := &load{done: make(chan struct{})}
 	l.left.Store(int64(jobs))
+	if jobs == 0 {
+		close(l.done)
+	}
 	return l
 }
 

@@ -26,6 +26,7 @@ type meter struct {
 	mixed  bool    // costs differ: a job keeps the slot that was charged for it
 	away   int     // jobs that gave up their slots and have no answer yet
 	bucket throttle.Bucket
+	last   time.Time // departure
 }
 
 func newMeter(lead time.Duration, start func(*held), again func([]*held)) *meter {
@@ -136,13 +137,32 @@ func (m *meter) run(stop <-chan struct{}, gone func() bool) {
 
 const forever = time.Duration(1<<63 - 1)
 
+// mostRest bounds the time that a meter is kept for what it remembers, after its last
+// departure.
+const mostRest = 10 * time.Second
+
+// rest is how long a meter without jobs is to be kept: until its bucket is empty, if
+// its jobs may be so late that their slots alone do not keep the bound; then forever.
+func (m *meter) rest(now time.Time) time.Duration {
+	if m.bucket.Level > 0 && float64(m.tolerance()) > m.slack()*float64(m.interval()) {
+		empty := m.bucket.Wait(now, float64(m.bucket.Limit.Burst))
+		if d := min(empty, mostRest-now.Sub(m.last)); d > 0 {
+			return d
+		}
+	}
+	return forever
+}
+
 // next returns a job that leaves now, or jobs that missed their slots, or how long
 // to wait.
 func (m *meter) next(now time.Time) (h *held, missed []*held, wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.jobs) == 0 || m.away > 0 {
+	switch {
+	case m.away > 0:
 		return nil, nil, forever
+	case len(m.jobs) == 0:
+		return nil, nil, m.rest(now)
 	}
 	h = m.jobs[0]
 	if h.slot.After(now) {
@@ -156,7 +176,7 @@ func (m *meter) next(now time.Time) (h *held, missed []*held, wait time.Duration
 		return nil, nil, at.Sub(now)
 	}
 	m.bucket.Take(now, float64(h.job.Cost))
-	h.departed = now
+	h.departed, m.last = now, now
 	m.jobs = m.jobs[1:]
 	return h, nil, 0
 }

@@ -23,19 +23,25 @@ const wakeChannel = "weir:parcels"
 // can cost.
 const idleWait = 500 * time.Millisecond
 
+// takeWait bounds the wait for a parcel that asynq keeps to itself, because it
+// cannot read it.
+const takeWait = time.Second
+
 // pushClient is a client for one asynq server, whose dequeues come one at a time.
 type pushClient struct {
 	redis.UniversalClient
-	pools int
-	wake  chan struct{} // holds one message
-	stop  <-chan struct{}
+	pools  int
+	wake   chan struct{} // holds one message
+	handed bool          // asynq has got a parcel that is not known to be taken in
+	taken  chan struct{} // holds one message: it is
+	stop   <-chan struct{}
 
 	mu    sync.Mutex
 	empty int // dequeues in a row that found nothing
 }
 
 func newPushClient(client redis.UniversalClient, pools int, stop <-chan struct{}) *pushClient {
-	return &pushClient{UniversalClient: client, pools: pools, wake: make(chan struct{}, 1), stop: stop}
+	return &pushClient{UniversalClient: client, pools: pools, wake: make(chan struct{}, 1), taken: make(chan struct{}, 1), stop: stop}
 }
 
 // isDequeue recognises asynq's dequeue by the names of its keys.
@@ -53,10 +59,17 @@ func isDequeue(keys []string) bool {
 
 // EvalSha waits on an empty dequeue once all pools were found empty.
 func (c *pushClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	cmd := c.UniversalClient.EvalSha(ctx, sha, keys, args...)
 	if !isDequeue(keys) {
-		return cmd
+		return c.UniversalClient.EvalSha(ctx, sha, keys, args...)
 	}
+	c.order()
+	cmd := c.dequeue(ctx, sha, keys, args)
+	c.handed = cmd.Err() == nil
+	return cmd
+}
+
+func (c *pushClient) dequeue(ctx context.Context, sha string, keys []string, args []any) *redis.Cmd {
+	cmd := c.UniversalClient.EvalSha(ctx, sha, keys, args...)
 	if !errors.Is(cmd.Err(), redis.Nil) {
 		c.found(0)
 		return cmd
@@ -74,6 +87,29 @@ func (c *pushClient) EvalSha(ctx context.Context, sha string, keys []string, arg
 		return cmd
 	}
 	return c.UniversalClient.EvalSha(ctx, sha, keys, args...)
+}
+
+// order waits until the parcel of the last dequeue has been taken in. asynq runs
+// each in a goroutine of its own, and those overtake each other.
+func (c *pushClient) order() {
+	if !c.handed {
+		return
+	}
+	timer := time.NewTimer(takeWait)
+	defer timer.Stop()
+	select {
+	case <-c.taken:
+	case <-timer.C:
+	case <-c.stop:
+	}
+}
+
+// took tells that a parcel has been taken in.
+func (c *pushClient) took() {
+	select {
+	case c.taken <- struct{}{}:
+	default:
+	}
 }
 
 // found counts a dequeue that found nothing (1) or starts the count anew (0).

@@ -60,7 +60,7 @@ func (p RetryPolicy) ceiling(attempt int) time.Duration {
 }
 
 func (p RetryPolicy) delay(attempt int) time.Duration {
-	return rand.N(p.ceiling(attempt) + 1)
+	return rand.N(p.ceiling(attempt))
 }
 
 func (p RetryPolicy) attempts(job throttle.Job) int {

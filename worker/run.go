@@ -18,10 +18,18 @@ func (s *Server) start(h *held) { go s.run(h) }
 func (s *Server) run(h *held) {
 	started := time.Now()
 	s.metrics.departed(h.departed.Sub(h.slot))
-	v, err := s.attempt(h)
-	s.report(h, v, err, started)
-	s.settle(h, v)
+	err := errExited
+	v := s.classify(h.job, h.attempt, err, nil)
+	defer func() {
+		s.report(h, v, err, started)
+		s.settle(h, v)
+	}()
+	v, err = s.attempt(h)
 }
+
+// errExited is the error of a handler that ended its goroutine, as runtime.Goexit
+// does, and FailNow in a test.
+var errExited = errors.New("the handler ended its goroutine")
 
 func (s *Server) attempt(h *held) (verdict, error) {
 	most := s.config.Retry.attempts(h.job)

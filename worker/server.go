@@ -29,6 +29,7 @@ type Server struct {
 	endings    []*batcher[ending] // by shard
 	hands      *hands
 	arrivals   atomic.Int64
+	push       *pushClient
 	drained    chan struct{} // closed when a shutdown waits for no job any more
 }
 
@@ -79,11 +80,11 @@ func (s *Server) Run(ctx context.Context, handler asynq.Handler) error {
 	defer parts.Wait()
 	defer done()
 
-	push := newPushClient(s.client, len(s.config.Pools), ctx.Done())
+	s.push = newPushClient(s.client, len(s.config.Pools), ctx.Done())
 	listening, deaf := context.WithCancel(background)
 	defer deaf()
-	parts.Go(func() { push.listen(listening) })
-	server := asynq.NewServerFromRedisClient(push, asynq.Config{
+	parts.Go(func() { s.push.listen(listening) })
+	server := asynq.NewServerFromRedisClient(s.push, asynq.Config{
 		// A parcel is at hand until its last job has ended, so there are more
 		// parcels at hand than jobs running, but not many more.
 		Concurrency:       s.config.Concurrency + 32,
@@ -108,23 +109,10 @@ func (s *Server) Run(ctx context.Context, handler asynq.Handler) error {
 
 // receive takes in a parcel and returns once all its jobs have ended.
 func (s *Server) receive(ctx context.Context, task *asynq.Task) error {
-	jobs, err := decodeParcel(task.Payload())
-	if err != nil || task.Type() != parcelType {
-		// Its jobs come back when their leases end.
-		s.config.Logger.Error("unreadable parcel", "type", task.Type(), "error", err)
-		return fmt.Errorf("unreadable parcel: %w", asynq.SkipRetry)
-	}
-	if len(jobs) == 0 {
-		return nil
-	}
-	parcel := newLoad(len(jobs))
-	in := make([]*held, len(jobs))
-	for i, hold := range jobs {
-		in[i] = &held{parcel: parcel, order: s.arrivals.Add(1), hold: hold}
-		s.hands.take(in[i], s.permits.Shard(hold.Key))
-	}
-	for _, h := range s.places.add(in) {
-		s.giveBack(h)
+	parcel, err := s.takeIn(task)
+	s.push.took()
+	if err != nil {
+		return err
 	}
 	select {
 	case <-parcel.done:
@@ -134,6 +122,30 @@ func (s *Server) receive(ctx context.Context, task *asynq.Task) error {
 	case <-s.drained: // what has not ended by now is left to leases
 		return errShutdown
 	}
+}
+
+// takeIn puts the jobs of a parcel in line.
+func (s *Server) takeIn(task *asynq.Task) (*load, error) {
+	jobs, err := decodeParcel(task.Payload())
+	if err != nil || task.Type() != parcelType {
+		// Its jobs come back when their leases end.
+		s.config.Logger.Error("unreadable parcel", "type", task.Type(), "error", err)
+		return nil, fmt.Errorf("unreadable parcel: %w", asynq.SkipRetry)
+	}
+	parcel := newLoad(len(jobs))
+	in := make([]*held, 0, len(jobs))
+	for _, hold := range jobs {
+		h := &held{parcel: parcel, order: s.arrivals.Add(1), hold: hold}
+		if s.hands.take(h, s.permits.Shard(hold.Key)) {
+			in = append(in, h)
+		} else {
+			parcel.end()
+		}
+	}
+	for _, h := range s.places.add(in) {
+		s.giveBack(h)
+	}
+	return parcel, nil
 }
 
 // drain ends what is at hand: first what has not departed, then what is running,
@@ -171,5 +183,6 @@ func (s *Server) drain(abort context.CancelCauseFunc) {
 	select {
 	case <-ended:
 	case <-time.After(time.Second): // Redis is away: leases do the rest
+		s.hands.abandon()
 	}
 }

@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 )
 
-const help = `Throttled lets outbound jobs leave at the pace of their keys.
+const help = "Throttled lets outbound jobs leave at the pace of their keys.\n\n" + exitCodes
 
-Exit codes:
+const exitCodes = `Exit codes:
   0    done; of serve: stopped by a signal and drained
-  1    failed while running, or what was running could not be drained in time
+  1    failed while running; of serve also: not drained in time
   2    wrong usage or invalid configuration
   3    Redis unavailable at the start
   130  ended at once by a second signal`
@@ -25,6 +26,10 @@ type terminal struct {
 	out, err io.Writer
 }
 
+// echo is how soon after the first signal another one is the same: timeout(1) and
+// some supervisors signal a process and then its group, which it is in.
+const echo = 50 * time.Millisecond
+
 // run is the whole program. The first signal ends the context of the command, the
 // second one run itself, whatever is still going on.
 func run(ctx context.Context, args []string, env func(string) string, stdout, stderr io.Writer, signals <-chan os.Signal) int {
@@ -32,17 +37,19 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	defer stop(nil)
 	done := make(chan int, 1)
 	go func() { done <- execute(ctx, args, terminal{env: env, out: stdout, err: stderr}) }()
-	for stopping := false; ; {
+	for first := (time.Time{}); ; {
 		select {
 		case code := <-done:
 			return code
 		case s := <-signals:
-			if stopping {
+			switch {
+			case first.IsZero():
+				first = time.Now()
+				stop(fmt.Errorf("signal: %v", s))
+			case time.Since(first) > echo:
 				fmt.Fprintf(stderr, "throttled: ended at once by a second signal, %v\n", s)
 				return exitForced
 			}
-			stopping = true
-			stop(fmt.Errorf("signal: %v", s))
 		}
 	}
 }
@@ -69,7 +76,6 @@ func newRoot(term terminal) *cobra.Command {
 		Use:               "throttled",
 		Short:             "Let outbound jobs leave at the pace of their keys",
 		Long:              help,
-		Args:              noArguments,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
@@ -83,12 +89,9 @@ func newRoot(term terminal) *cobra.Command {
 
 // noArguments does not echo what it refuses: it may be a URL with a password that
 // lost its flag.
-func noArguments(cmd *cobra.Command, args []string) error {
-	switch {
-	case len(args) == 0:
-		return nil
-	case cmd.HasSubCommands():
-		return errors.New("there is no such command")
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return errors.New("there is an argument without a flag: quote values that contain spaces")
 	}
-	return errors.New("there is an argument without a flag: quote values that contain spaces")
+	return nil
 }

@@ -30,12 +30,7 @@ run again once their leases are over.
 --listen serves /metrics for Prometheus, /healthz (200 while the process lives) and
 /readyz (503 while it drains or Redis does not answer).
 
-Exit codes:
-  0    stopped by a signal and drained
-  1    failed while running, or not drained in time
-  2    wrong usage or invalid configuration
-  3    Redis unavailable at the start
-  130  ended at once by a second signal`
+` + exitCodes
 
 const serveExamples = `  throttled serve
   throttled serve --redis redis://127.0.0.1:6379/0 --config throttled.yaml

@@ -95,6 +95,7 @@ func curvesOf(destinations []destination, arrivals []arrival) []curve {
 // each retry if there is room for them.
 func panel(title string, curves []curve, arrivals []arrival, span time.Duration, rings bool) (*plot.Plot, error) {
 	p := newPlot(title)
+	rows := 0 // of the legend
 	var bound *plotter.Line
 	var retries *plotter.Scatter
 	for _, c := range curves {
@@ -105,6 +106,7 @@ func panel(title string, curves []curve, arrivals []arrival, span time.Duration,
 		if bound, err = c.addCalls(p, arrivals[0].at, span); err != nil {
 			return nil, err
 		}
+		rows++
 		again := c.points(arrivals[0].at, span, 2)
 		if !rings || len(again) == 0 {
 			continue
@@ -115,14 +117,17 @@ func panel(title string, curves []curve, arrivals []arrival, span time.Duration,
 	}
 	if bound != nil {
 		p.Legend.Add("bound: burst + rate × time", bound)
+		rows++
 	}
 	if retries != nil {
 		black := *retries
 		black.Color = ink
 		p.Legend.Add("retry after a 500", &black)
+		rows++
 	}
 	p.X.Min, p.X.Max = 0, span.Seconds()
-	p.Y.Min, p.Y.Max = 0, max(1, p.Y.Max)*1.05
+	// The legend takes about this part of the height, and no curve runs behind it.
+	p.Y.Min, p.Y.Max = 0, max(1, p.Y.Max)/(1-0.045*float64(rows)-0.02)
 	return p, nil
 }
 
@@ -161,7 +166,8 @@ func (c curve) addCalls(p *plot.Plot, start time.Time, span time.Duration) (*plo
 	}
 	calls.StepStyle = plotter.PostStep
 	calls.Color, calls.Width = c.colour, vg.Points(2)
-	bound, err := plotter.NewLine(boundLine(c.limit, points[0].X, span.Seconds()))
+	last := c.arrivals[len(c.arrivals)-1].at.Sub(start)
+	bound, err := plotter.NewLine(boundLine(c.limit, points[0].X, min(last, span).Seconds()))
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +200,8 @@ func (c curve) points(start time.Time, span time.Duration, from int) plotter.XYs
 	return points
 }
 
-// boundLine is the most that may have arrived at each instant, when the first call
-// arrived at from.
+// boundLine is the most that may have arrived at each instant up to to, when the
+// first call arrived at from.
 func boundLine(limit throttle.Limit, from, to float64) plotter.XYs {
 	burst := float64(limit.Burst)
 	perSecond := float64(limit.Rate) / limit.Period.Seconds()

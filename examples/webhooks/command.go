@@ -26,7 +26,8 @@ that measures what arrives: all in this one process, with a Redis that is embedd
 Every 10th event of a key is answered 500 at first, so that its retry is seen obeying
 the limit too. At the end there is a table, and a plot of the arrivals as PNG. Bounds:
 never more than one job above burst + rate × time in any window of time, the rate
-within 5 % while there is a backlog, nothing lost, duplicated or changed.
+within 5 % while there is a backlog, nothing lost, duplicated or changed. The pace can
+be off on a machine with no processor to spare: Redis, Weir and receiver share it.
 
 Events are made up, or come from --file: one JSON object a line with id, key, and the
 body as one of payload (any JSON, sent as it stands), body or body_base64.

@@ -64,18 +64,26 @@ func demonstrate(ctx context.Context, s settings, out output) error {
 		return &failure{exitNoRun, err}
 	}
 
-	arrivals := receiver.seen()
+	return conclude(s, destinations, receiver.seen(), out)
+}
+
+// conclude judges the arrivals and shows them.
+func conclude(s settings, destinations []destination, arrivals []arrival, out output) error {
 	verdict, err := judge(destinations, arrivals)
 	if err != nil {
 		return &failure{exitNoRun, err}
 	}
-	if err := drawChart(s.plot, destinations, arrivals); err != nil {
-		return &failure{exitNoRun, fmt.Errorf("--out: %w", err)}
-	}
+	undrawn := drawChart(s.plot, destinations, arrivals)
 	if err := verdict.write(out.results, s.plot, s.json); err != nil {
 		return &failure{exitNoRun, err}
 	}
-	return verdict.failure()
+	if err := verdict.failure(); err != nil {
+		return err
+	}
+	if undrawn != nil {
+		return &failure{exitNoRun, fmt.Errorf("--out: %w", undrawn)}
+	}
+	return nil
 }
 
 // retryBase is far below the default of one second: the retries are to join the
@@ -110,9 +118,8 @@ func deliver(ctx context.Context, redisURL string, destinations []destination, r
 		return err
 	}
 	if _, err := queue.EnqueueMany(ctx, jobs); err != nil {
-		return err
+		return errors.Join(err, withdraw(context.WithoutCancel(ctx), queue, destinations))
 	}
-	defer purge(ctx, queue, destinations, logger)
 
 	// A scheduler releases each job shortly before its slot, and hands it to a
 	// worker. Any number of them may run, in any number of processes.
@@ -135,17 +142,23 @@ func deliver(ctx context.Context, redisURL string, destinations []destination, r
 	mux := asynq.NewServeMux()
 	mux.Handle(httpjob.Type, calls)
 
-	// Both run until their context ends. The worker then drains: what runs may end,
-	// and what has not left yet goes back into its bucket.
-	running, stop := context.WithCancel(ctx)
+	// Both run until their context ends, which an interrupt does not end at once:
+	// what is on its way may arrive.
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	parts, running := errgroup.WithContext(running)
 	parts.Go(func() error { return scheduler.Run(running) })
 	parts.Go(func() error { return server.Run(running, mux) })
 
-	err = watch(running, destinations, receiver, out)
+	watched := watch(ctx, running, destinations, receiver, out)
+	if err := withdraw(running, queue, destinations); err != nil {
+		logger.Warn("jobs left behind", "error", err)
+	}
 	stop()
-	return errors.Join(parts.Wait(), err)
+	if err := parts.Wait(); err != nil {
+		return err
+	}
+	return watched
 }
 
 // policies are the limits in the form that the queue keeps them in.
@@ -178,14 +191,30 @@ func callsTo(receiver *receiver, destinations []destination) ([]throttle.Job, er
 	return jobs, nil
 }
 
-// purge removes what was not delivered: its receiver is about to go.
-func purge(ctx context.Context, queue *throttle.Queue, destinations []destination, logger *slog.Logger) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+// withdraw takes back the jobs that still wait, and returns when those on their way
+// have ended: the receiver is about to go. There are none of either kind if all
+// went well.
+func withdraw(ctx context.Context, queue *throttle.Queue, destinations []destination) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for _, d := range destinations {
-		if _, err := queue.Purge(ctx, d.key); err != nil {
-			logger.Warn("jobs left behind", "key", d.key, "error", err)
-			return
+		for {
+			if _, err := queue.Purge(ctx, d.key); err != nil {
+				return err
+			}
+			key, err := queue.Key(ctx, d.key)
+			if err != nil {
+				return err
+			}
+			if key.Waiting+key.Delayed+key.InFlight == 0 {
+				break
+			}
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
+	return nil
 }

@@ -17,8 +17,8 @@ import (
 const patience = 10 * time.Second
 
 // watch shows how far the deliveries are, until all have been accepted, it took
-// too long, or ctx ends.
-func watch(ctx context.Context, destinations []destination, receiver *receiver, out output) error {
+// too long, ctx ends, or the parts that deliver have stopped.
+func watch(ctx, running context.Context, destinations []destination, receiver *receiver, out output) error {
 	var expected time.Duration
 	for _, d := range destinations {
 		expected = max(expected, d.duration())
@@ -36,6 +36,8 @@ func watch(ctx context.Context, destinations []destination, receiver *receiver, 
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-running.Done():
+			return running.Err()
 		case <-late.C:
 			return nil // what is lost is told by the verdict
 		case <-ticker.C:

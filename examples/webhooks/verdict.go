@@ -11,13 +11,10 @@ import (
 	"github.com/weirq/weir/throttle/throttletest"
 )
 
-// The bounds that a run must keep at the receiver. They leave room for a laptop
-// that is busy and for the embedded Redis; in jobs.
-const (
-	maxExcess = 1.0
-	minRatio  = 0.95
-	maxRatio  = 1.05
-)
+// bounds are what every key must keep at the receiver: in no window of time more
+// than one job above its limit, and under a backlog its rate. They leave room for a
+// machine that is busy with other things as well.
+var bounds = throttletest.Bounds{MaxExcess: 1, MinRatio: 0.95, MaxRatio: 1.05}
 
 // judgedFrom is the shortest span whose rate is judged. In a shorter one the few
 // milliseconds that a call takes, now more, now less, are too large a part.
@@ -110,9 +107,9 @@ func (d *destination) judge(arrivals []arrival, v *verdict) (figures, error) {
 			f.Damaged++
 		}
 	}
-	v.add(whole.Check(throttletest.Bounds{MaxExcess: maxExcess}))
+	v.add(whole.Check(throttletest.Bounds{MaxExcess: bounds.MaxExcess}))
 	if paced.Span >= judgedFrom {
-		v.add(paced.Check(throttletest.Bounds{MinRatio: minRatio, MaxRatio: maxRatio, MaxExcess: math.Inf(1)}))
+		v.add(paced.Check(throttletest.Bounds{MaxExcess: math.Inf(1), MinRatio: bounds.MinRatio, MaxRatio: bounds.MaxRatio}))
 	}
 	for _, count := range []struct {
 		n    int

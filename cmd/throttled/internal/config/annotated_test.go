@@ -25,7 +25,7 @@ func TestAnnotatedFile(t *testing.T) {
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
 	for field := range policyFields(&throttle.Policy{}) {
-		require.Regexp(t, regexp.MustCompile(`(?m)^  . `+field+`: `), string(text))
+		require.Regexp(t, `(?m)^  . `+field+`: `, string(text))
 	}
 	uncommented := regexp.MustCompile(`(?m)^#(  [- ] [a-z_]+: )`).ReplaceAllString(string(text), "$1")
 	require.NotEqual(t, string(text), uncommented)

@@ -73,13 +73,15 @@ func (w Worker) Server() worker.Config {
 // somewhere else than in the file. from names that place in errors.
 func (c *Config) Set(path, text, from string) error {
 	f, known := c.fields()[path]
-	switch {
-	case !known:
+	if !known {
 		return fmt.Errorf("%s sets %s, which is not a field with one value", from, path)
-	case !f.set(text) && f.secret:
-		return fmt.Errorf("%s is not allowed: want %s", from, f.want)
-	case !f.set(text):
-		return fmt.Errorf("%s %s is not allowed: want %s", from, quote(text), f.want)
+	}
+	if !f.set(text) {
+		given := from
+		if !f.secret {
+			given += " " + quote(text)
+		}
+		return fmt.Errorf("%s is not allowed: want %s", given, f.want)
 	}
 	c.origins[path] = from
 	return nil

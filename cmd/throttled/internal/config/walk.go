@@ -63,7 +63,7 @@ func (r *reader) mapping(path string, node ast.Node, known []string, read func(b
 		below := strings.TrimPrefix(path+"."+name, ".")
 		line, twice := first[name]
 		switch {
-		case known != nil && !(isText && slices.Contains(known, name)):
+		case known != nil && (!isText || !slices.Contains(known, name)):
 			r.wrong(at, "%s is not a known field: want %s", clip(below), strings.Join(known, ", "))
 		case !isText:
 			r.wrong(at, "%s is not allowed: want a name that is text, in quotes if YAML takes it for something else", clip(below))

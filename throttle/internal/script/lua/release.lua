@@ -82,12 +82,9 @@ local function drain(b)
   end
   if b.flight >= b.max then return nil end
   if n == found then return now end
-  if n == 0 and b.out > 0 then
-    -- Nothing could go because what is out has not departed. Once its own level
-    -- would let the head go, only a departure can help, and depart arms.
-    wait = wait_for(b, b.level, records[1].cost)
-    if wait <= lead / 2 then return nil end
-  end
+  -- Nothing could go because what is out has not departed. If that alone is too much
+  -- already, only a departure can help, and depart arms; else the level leaks.
+  if n == 0 and b.out > 0 and wait_for(b, b.out, records[1].cost) > lead then return nil end
   return look_at(lead, wait)
 end
 

@@ -1,0 +1,214 @@
+// Package docs tests that the README does what it says.
+package docs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weirq/weir/throttle/throttletest"
+)
+
+const patience = 60 * time.Second
+
+// snippets returns the README's code blocks of a language.
+func snippets(t *testing.T, language string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	var found []string
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		found = append(found, m[1])
+	}
+	require.NotEmpty(t, found, "the README has no %s snippets", language)
+	return found
+}
+
+// buildInto builds a package of this module and returns the program's path.
+func buildInto(t *testing.T, dir, pkg string) string {
+	t.Helper()
+	program := filepath.Join(dir, filepath.Base(pkg))
+	out, err := exec.Command("go", "build", "-o", program, pkg).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
+}
+
+// program is the README's Go snippets, one after the other, in a program.
+const (
+	programHead = `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/worker"
+)
+
+func main() {
+	log.Fatal(run(context.Background()))
+}
+
+func run(ctx context.Context) error {
+`
+	programTail = `
+	<-ctx.Done()
+	return nil
+}
+`
+)
+
+func TestGoSnippetsRun(t *testing.T) {
+	server := throttletest.StartRedis(t)
+	// A package of this module, so that its imports resolve, and out of its sight.
+	dir, err := os.MkdirTemp(".", "_snippets")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	source := programHead + strings.Join(snippets(t, "go"), "\n") + programTail
+	source = strings.ReplaceAll(source, "redis://127.0.0.1:6379/0", server.URL())
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600))
+	vet, err := exec.Command("go", "vet", "./"+dir).CombinedOutput()
+	require.NoError(t, err, "%s", vet)
+
+	lines := start(t, exec.Command(buildInto(t, t.TempDir(), "./"+dir)))
+	require.Regexp(t, `^invoice-42 1 \d{4}-`, next(t, lines))
+	require.Equal(t, `invoice-42, attempt 1: {"invoice": 42}`, next(t, lines))
+}
+
+func TestShellSnippetsRun(t *testing.T) {
+	server := throttletest.StartRedis(t)
+	bodies := make(chan string, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- string(body)
+	}))
+	t.Cleanup(receiver.Close)
+	programs := t.TempDir()
+	buildInto(t, programs, "../cmd/throttled")
+	buildInto(t, programs, "../cmd/enqueue")
+	listen := freeAddress(t)
+	here := strings.NewReplacer(
+		"go run ./cmd/", programs+"/",
+		"deploy/throttled.yaml", "../deploy/throttled.yaml",
+		"redis://127.0.0.1:6379/0", server.URL(),
+		"127.0.0.1:9000", receiver.Listener.Addr().String(),
+		"127.0.0.1:8080", listen,
+		"events.ndjson", writeEvents(t),
+	)
+	var ran []string
+	for _, block := range snippets(t, "sh") {
+		for command := range strings.Lines(block) {
+			command = strings.TrimSpace(command)
+			switch {
+			case strings.HasPrefix(command, "curl "):
+				get(t, here.Replace(strings.TrimPrefix(command, "curl ")))
+			case strings.HasPrefix(command, "go run ./cmd/throttled"):
+				start(t, exec.Command("sh", "-c", "exec "+here.Replace(command)))
+			case strings.HasPrefix(command, "go run ./cmd/enqueue"):
+				out, err := exec.Command("sh", "-c", here.Replace(command)).CombinedOutput()
+				require.NoError(t, err, "%s: %s", command, out)
+			default:
+				require.Contains(t, []string{"go run ./examples/webhooks", "make test"}, command, "nothing runs this command")
+				continue
+			}
+			ran = append(ran, command)
+		}
+	}
+	require.Len(t, ran, 6)
+	got := make(map[string]int)
+	for range 4 {
+		select {
+		case body := <-bodies:
+			got[body]++
+		case <-time.After(patience):
+			require.Fail(t, "a call did not arrive", "arrived: %v", got)
+		}
+	}
+	require.Equal(t, map[string]int{`{"invoice": 42}`: 1, "": 1, `{"n":1}`: 1, `{"n": 2}`: 1}, got)
+}
+
+func writeEvents(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "events.ndjson")
+	lines := `{"id":"e1","key":"billing","payload":{"n":1}}` + "\n" + `{"id":"e2","key":"crm","payload":{"n": 2}}` + "\n"
+	require.NoError(t, os.WriteFile(path, []byte(lines), 0o600))
+	return path
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func get(t *testing.T, url string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		response, err := http.Get(url) //nolint:noctx // bounded by Eventually
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	}, patience, 20*time.Millisecond, "%s does not answer", url)
+}
+
+// start runs a command until the test ends and returns what it prints, by lines.
+func start(t *testing.T, cmd *exec.Cmd) <-chan string {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	require.NoError(t, cmd.Start())
+	lines := make(chan string, 100)
+	var read sync.WaitGroup
+	read.Go(func() {
+		for s := bufio.NewScanner(out); s.Scan(); {
+			lines <- s.Text()
+		}
+		close(lines)
+	})
+	t.Cleanup(func() {
+		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		read.Wait()
+		_ = cmd.Wait() // ended by a signal
+		if t.Failed() {
+			t.Logf("%s: %s", cmd.Path, stderr.String())
+		}
+	})
+	return lines
+}
+
+func next(t *testing.T, lines <-chan string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	select {
+	case line := <-lines:
+		return line
+	case <-ctx.Done():
+		require.Fail(t, "nothing more was printed")
+		return ""
+	}
+}
