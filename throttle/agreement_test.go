@@ -18,9 +18,7 @@ import (
 // whatever order at whatever time.
 func TestScriptsAgreeWithTheModel(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *driven) {
-		if d.mini != nil {
-			checks(t, 25) // its interpreter is slow
-		}
+		checks(t, d.few(100))
 		rapid.Check(t, func(t *rapid.T) {
 			d.reset(t)
 			a := &agreement{d: d, model: newModel(d.now, d.mini != nil)}

@@ -95,12 +95,20 @@ func drivenMini(t *testing.T) *driven {
 	return d
 }
 
-// name tells the kind of server.
-func (d *driven) name() string {
+// most is n on a real server, and at most 100 on miniredis, whose scripts take
+// milliseconds; few is for runs, a fifth.
+func (d *driven) most(n int) int {
 	if d.mini != nil {
-		return "miniredis"
+		return min(n, 100)
 	}
-	return "redis"
+	return n
+}
+
+func (d *driven) few(n int) int {
+	if d.mini != nil {
+		return n / 5
+	}
+	return n
 }
 
 // reset empties the server and sets its clock to where all tests begin.

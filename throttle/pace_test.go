@@ -21,14 +21,6 @@ func paced(t *testing.T, d *driven, rate string, burst int64) *simulation {
 	return newSimulation(t, d)
 }
 
-// most is n on a real server, and fewer where scripts take milliseconds.
-func (d *driven) most(n int) int {
-	if d.mini != nil {
-		return min(n, 100)
-	}
-	return n
-}
-
 // inDelta checks that got, got[i] of which belongs to want(i), is exact.
 func inDelta(t *testing.T, want func(i int) time.Duration, got []time.Duration) {
 	t.Helper()

@@ -58,7 +58,7 @@ type departure struct {
 
 func newSimulation(t require.TestingT, d *driven) *simulation {
 	return &simulation{
-		t: t, d: d, now: d.now, lead: throttle.DefaultLead, lease: 10 * time.Second, poll: 3 * time.Second, schedulers: 1,
+		t: t, d: d, now: d.now, lead: throttle.DefaultLead, lease: 10 * time.Second, poll: 30 * time.Second, schedulers: 1,
 		latency: func() time.Duration { return 2 * time.Millisecond },
 		costs:   make(map[string]int64), released: make(map[string][]string),
 	}

@@ -3,7 +3,6 @@ package worker_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"sync"
 	"time"
 
@@ -19,18 +18,18 @@ import (
 func Example() {
 	redis, err := embedded.Start()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer redis.Close()
 	client, err := throttle.Open(redis.URL())
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer client.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	queue, err := throttle.NewQueue(ctx, client, throttle.QueueConfig{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	// The handler: an error is tried again, one that wraps asynq.SkipRetry is not.
@@ -51,11 +50,11 @@ func Example() {
 		Retry: worker.RetryPolicy{Base: time.Millisecond, Cap: time.Millisecond, MaxAttempts: 5},
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	scheduler, err := throttle.NewScheduler(queue, worker.NewDispatcher(client), throttle.SchedulerConfig{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	var parts sync.WaitGroup
 	parts.Go(func() { err = server.Run(ctx, mux) })
@@ -69,7 +68,7 @@ func Example() {
 			Policy: &throttle.Policy{Limit: limit},
 		})
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		<-sent
 	}

@@ -142,8 +142,9 @@ func TestParcelThatIsDeliveredAgainFindsItsJobsGone(t *testing.T) {
 			s.scheduleWith(throttle.SchedulerConfig{}, twice{worker.NewDispatcher(s.client)})
 			c.wait("", 300)
 			s.empty("k", "l")
+			const late = 500 / 20 // what leaves in half a lead: one worker may be that late with its part of a burst
 			for _, key := range []string{"k", "l"} {
-				require.NoError(t, s.report(c, key, ids(150)).Check(throttletest.Bounds{MaxExcess: 1}))
+				require.NoError(t, s.report(c, key, ids(150)).Check(throttletest.Bounds{MaxExcess: late}))
 			}
 		})
 	}

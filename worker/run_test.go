@@ -111,6 +111,8 @@ func (secretive) Error() string { return "TOKEN" }
 
 func TestPanicIsAFailedAttempt(t *testing.T) {
 	var none []int
+	var noMap map[string]int
+	first := 0
 	for _, c := range []struct {
 		name  string
 		panic func()
@@ -121,8 +123,8 @@ func TestPanicIsAFailedAttempt(t *testing.T) {
 		{"own error", func() { panic(secretive("")) }, "the handler panicked with a value of type worker.secretive"},
 		{"struct", func() { panic(struct{ Token string }{"TOKEN"}) }, "the handler panicked with a value of type struct { Token string }"},
 		{"nil", func() { panic(nil) }, "the handler panicked: panic called with nil argument"},
-		{"index", func() { none[len(none)]++ }, "the handler panicked: runtime error: index out of range [0] with length 0"},
-		{"nil map", func() { map[string]int(nil)["a"]++ }, "the handler panicked: assignment to entry in nil map"},
+		{"index", func() { none[first]++ }, "the handler panicked: runtime error: index out of range [0] with length 0"},
+		{"nil map", func() { noMap["a"]++ }, "the handler panicked: assignment to entry in nil map"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, log := attempting(t, func(context.Context, *asynq.Task) error {

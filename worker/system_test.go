@@ -82,6 +82,7 @@ func jobs(key string, n int) []throttle.Job {
 
 // number is the inverse of the ids of jobs.
 func number(tb testing.TB, id string) int {
+	tb.Helper()
 	n, err := strconv.Atoi(id)
 	if err != nil {
 		tb.Errorf("job id %q: %v", id, err)

@@ -1,0 +1,189 @@
+package throttle_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/throttle/internal/script"
+)
+
+// name is that of a part of a key's state: "b", "w", "d", "j" or "s".
+func name(part, key string) string { return script.ShardName(0) + part + ":" + key }
+
+// damage overwrites a field of a hash.
+func (d *driven) damage(t *testing.T, hash, field, value string) {
+	t.Helper()
+	require.NoError(t, d.client.HSet(context.Background(), hash, field, value).Err())
+}
+
+func TestDamagedJobGoesToTheDeadAndTheOthersGoOn(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *driven) {
+		q := d.queue(t)
+		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "100/s", 20), MaxInFlight: 100})
+		d.run(t, d.scripts.Enqueue(0, entries("k", ids(10)...)))
+		d.damage(t, name("j", "k"), "000003", "}{")
+
+		permits, err := throttle.NewPermits(q, 0)
+		require.NoError(t, err)
+		var jobs []throttle.Hold
+		for _, h := range holds(released(d.run(t, d.scripts.Release(0, releasing("1"))))) {
+			jobs = append(jobs, throttle.Hold(h))
+		}
+		answers, err := permits.Depart(t.Context(), time.Second, "1", jobs)
+		require.NoError(t, err)
+		var endings []throttle.Ending
+		for i, p := range answers {
+			require.Equal(t, throttle.Go, p.Status)
+			jobs[i].Run = p.Run
+			e := throttle.Ending{Hold: jobs[i], What: throttle.Done}
+			if p.Damaged != nil {
+				require.Equal(t, "000003", jobs[i].ID)
+				e.What, e.Reason = throttle.Dead, p.Damaged.Error()
+			}
+			endings = append(endings, e)
+		}
+		held, err := permits.Finish(t.Context(), endings)
+		require.NoError(t, err)
+		require.NotContains(t, held, false)
+
+		letters, err := q.DeadLetters(t.Context(), "k", 10)
+		require.NoError(t, err)
+		require.Len(t, letters, 1)
+		require.Equal(t, throttle.Job{Key: "k", ID: "000003", Cost: 1}, letters[0].Job)
+		require.Equal(t, "the stored job is damaged", letters[0].Reason)
+		require.Equal(t, 1, letters[0].Attempts)
+	})
+}
+
+func TestDamagedRecordHoldsNothingUp(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *driven) {
+		for _, when := range []string{"waiting", "delayed", "in flight"} {
+			t.Run(when, func(t *testing.T) {
+				d.reset(t)
+				s := paced(t, d, "10/s", 2)
+				jobs := entries("k", ids(10)...)
+				if when == "delayed" {
+					jobs[2].NotBefore = d.now.Add(time.Second).UnixMicro()
+				}
+				s.enqueue(jobs...)
+				if when == "in flight" {
+					s.latency = func() time.Duration { return s.lead }
+					for d.client.HGet(t.Context(), name("s", "k"), "000003").Val() == "" {
+						s.forward(10 * time.Millisecond)
+					}
+				}
+				d.damage(t, name("s", "k"), "000003", "}{")
+				s.forward(s.lease + time.Second)
+				_, overdue := s.call(d.scripts.Expired(0, 10)).Overdue() // puts it back into the line
+				require.Empty(t, overdue)
+				s.drain(time.Minute)
+				require.ElementsMatch(t, ids(10), s.jobs("k"))
+				s.keepsLimit(limit(t, "10/s", 2), "k")
+			})
+		}
+	})
+}
+
+func TestDamagedBucketCountsAsIdle(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *driven) {
+		for _, field := range []string{"level", "at", "rate", "period", "burst", "max", "version", "seq", "backlog", "out", "flight"} {
+			t.Run(field, func(t *testing.T) {
+				d.reset(t)
+				s := paced(t, d, "10/s", 2)
+				s.enqueue(entries("k", ids(20)...)...)
+				s.forward(time.Second)
+				d.damage(t, name("b", "k"), field, "abc")
+				s.forward(time.Second / 4)
+				require.NoError(t, d.client.HDel(t.Context(), name("b", "k"), field).Err())
+				from := len(s.departures)
+				s.drain(time.Minute)
+				require.Equal(t, ids(20), s.jobs("k"))
+				s.departures = s.departures[from:]
+				s.keepsLimit(limit(t, "10/s", 2), "k")
+			})
+		}
+	})
+}
+
+func TestDamagedPolicyFallsBackToTheDefault(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *driven) {
+		s := paced(t, d, "10/s", 2)
+		d.damage(t, script.ShardName(0)+"policies", "*", "10 0")
+		s.enqueue(entries("k", ids(5)...)...)
+		s.drain(time.Minute)
+		s.keepsLimit(throttle.DefaultPolicy.Limit, "k")
+	})
+}
+
+// Nothing is left of a key that is idle, and what governs it is the same each time it
+// comes back.
+func TestDrainedKeyLeavesNothingBehind(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *driven) {
+		own := script.PolicyText(2, time.Second.Microseconds(), 1, 7)
+		s := newSimulation(t, d)
+		for i := range 20 {
+			jobs := entries("k", strconv.Itoa(i))
+			jobs[0].Policy = own
+			s.enqueue(jobs...)
+			s.drain(time.Minute)
+			at := d.run(t, d.scripts.Stat(0, "k")).Counts()
+			require.Equal(t, []int64{2, 1, 7}, []int64{at.Rate, at.Burst, at.MaxInFlight})
+			s.forward(100 * time.Millisecond)
+		}
+		s.keepsLimit(limit(t, "2/s", 1), "k")
+		d.advance(t, 10*time.Second)
+		require.ElementsMatch(t, []string{script.ShardName(0) + "clock"}, withoutReplies(d.names(t)))
+		d.advance(t, 2*time.Minute)
+		require.ElementsMatch(t, []string{script.ShardName(0) + "clock"}, d.names(t))
+	})
+}
+
+// withoutReplies leaves out the replies that are kept for a minute.
+func withoutReplies(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if len(n) < 15 || n[:15] != script.ShardName(0)+"reply" {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func TestAuditRepairsWhatWasDamaged(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *driven) {
+		s := paced(t, d, "10/s", 5)
+		s.poll = 1000 * time.Hour
+		s.enqueue(entries("k", ids(10)...)...)
+		jobs := holds(released(d.run(t, d.scripts.Release(0, releasing("1"))))) // and its worker dies
+		require.NotEmpty(t, jobs)
+		ctx := t.Context()
+		require.NoError(t, d.client.ZRem(ctx, script.ShardName(0)+"lease", jobs[0].ID+" k").Err())
+
+		audit := func() (repairs int64) {
+			_, repairs = d.run(t, d.scripts.Audit(0, "k", "0", lease)).Audited()
+			return repairs
+		}
+		require.EqualValues(t, 1, audit(), "a lease is given again")
+		require.Zero(t, audit())
+		d.advance(t, lease*time.Microsecond)
+		_, overdue := d.run(t, d.scripts.Expired(0, 100)).Overdue()
+		require.Len(t, overdue, len(jobs))
+		var verdicts []script.Verdict
+		for _, j := range overdue {
+			verdicts = append(verdicts, script.Verdict{Hold: j.Hold})
+		}
+		d.run(t, d.scripts.Reap(0, lead, lease, verdicts))
+
+		require.NoError(t, d.client.ZRem(ctx, script.DueKey(0), "k").Err())
+		require.EqualValues(t, 1, audit(), "the line is looked at again")
+		require.Zero(t, audit())
+		s.now = d.now
+		s.drain(time.Minute)
+		require.Equal(t, ids(10), s.jobs("k"))
+	})
+}

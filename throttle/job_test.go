@@ -1,0 +1,96 @@
+package throttle_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weirq/weir/throttle"
+)
+
+func validJob() throttle.Job {
+	return throttle.Job{Key: "k", ID: "1", Type: "t", Pool: "default", Cost: 1}
+}
+
+func TestJobBounds(t *testing.T) {
+	const bound = 1000
+	require.NoError(t, validJob().Validate(bound))
+	full := validJob()
+	full.Payload = make([]byte, bound)
+	full.Headers = map[string]string{"h": strings.Repeat("v", throttle.MaxHeaderBytes-1)}
+	full.Cost = throttle.MaxCost
+	full.ID = strings.Repeat("i", throttle.MaxIDBytes)
+	require.NoError(t, full.Validate(bound))
+
+	for field, spoil := range map[string][]func(*throttle.Job){
+		"key":     {func(j *throttle.Job) { j.Key = "" }, func(j *throttle.Job) { j.Key = "\xff" }},
+		"id":      {func(j *throttle.Job) { j.ID = "" }, func(j *throttle.Job) { j.ID = "a b" }, func(j *throttle.Job) { j.ID = "a\nb" }, func(j *throttle.Job) { j.ID = strings.Repeat("i", throttle.MaxIDBytes+1) }},
+		"type":    {func(j *throttle.Job) { j.Type = "" }, func(j *throttle.Job) { j.Type = "ä" }},
+		"pool":    {func(j *throttle.Job) { j.Pool = "a b" }},
+		"cost":    {func(j *throttle.Job) { j.Cost = 0 }, func(j *throttle.Job) { j.Cost = -1 }, func(j *throttle.Job) { j.Cost = -1_000_000_000 }, func(j *throttle.Job) { j.Cost = math.MaxInt64 }},
+		"payload": {func(j *throttle.Job) { j.Payload = make([]byte, bound+1) }},
+		"headers": {
+			func(j *throttle.Job) {
+				j.Headers = map[string]string{"h": strings.Repeat("v", throttle.MaxHeaderBytes)}
+			},
+			func(j *throttle.Job) { j.Headers = map[string]string{"h": "\xff"} },
+		},
+		"timeout":      {func(j *throttle.Job) { j.Timeout = -1 }},
+		"max_attempts": {func(j *throttle.Job) { j.MaxAttempts = -1 }},
+		"not_before": {
+			func(j *throttle.Job) { j.NotBefore = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC) },
+			func(j *throttle.Job) { j.NotBefore = time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC) },
+		},
+		"rate": {func(j *throttle.Job) { j.Policy = &throttle.Policy{Key: "k"} }},
+	} {
+		for i, f := range spoil {
+			j := validJob()
+			f(&j)
+			err := j.Validate(bound)
+			require.ErrorIs(t, err, throttle.ErrInvalid, "%s %d", field, i)
+			var e *throttle.InvalidError
+			require.True(t, errors.As(err, &e))
+			require.Equal(t, field, e.Field)
+			require.NotEmpty(t, e.Allowed)
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	for _, key := range []string{
+		"a", "{", "}{", "a{b}c", "a b", "a:b", "é", "🚰", "\x00", "\r\n\t", "<img src=x>", strings.Repeat("k", 512), strings.Repeat("é", 256),
+	} {
+		require.NoError(t, throttle.ValidateKey(key), "%q", key)
+	}
+	for key, shown := range map[string]string{
+		"": `key ""`, strings.Repeat("k", 513): "key 513", strings.Repeat("k", 1<<20): "key 1048576", "\xff": `key "\xff"`, "a\xc3": `key "a\xc3"`,
+	} {
+		err := throttle.ValidateKey(key)
+		require.ErrorIs(t, err, throttle.ErrInvalid)
+		require.Contains(t, err.Error(), shown)
+	}
+}
+
+func TestPolicyBounds(t *testing.T) {
+	p := throttle.DefaultPolicy
+	require.NoError(t, p.Validate())
+	p.MaxInFlight = -1
+	require.ErrorContains(t, p.Validate(), "max_in_flight -1 is not allowed")
+	p.MaxInFlight = throttle.MaxInFlightBound + 1
+	require.ErrorIs(t, p.Validate(), throttle.ErrInvalid)
+}
+
+func TestNewJobIDsAreValidAndSort(t *testing.T) {
+	last := ""
+	for range 100 {
+		j := validJob()
+		j.ID = throttle.NewJobID()
+		require.NoError(t, j.Validate(0))
+		require.Greater(t, j.ID, last)
+		last = j.ID
+	}
+}
