@@ -25,6 +25,7 @@ function redis.call(name, ...)
   if name == 'PUBLISH' then return actual.call('INCR', 'test:wakes') end
   return actual.call(name, ...)
 end
+redis.pcall = redis.call
 `
 
 // drivenLua is the clock of a real server that a test moves: the scripts read it from
@@ -56,6 +57,7 @@ function redis.call(command, name, ...)
   end
   return actual.call(command, name, unpack(more))
 end
+redis.pcall = redis.call
 
 local function server_time() return driven end
 `

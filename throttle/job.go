@@ -28,13 +28,17 @@ type Job struct {
 	NotBefore   time.Time     // not to leave earlier than this; zero means at once
 	Timeout     time.Duration // of one attempt; 0 means the worker's default
 	MaxAttempts int           // 0 means the worker's default
-	Pool        string        // asynq queue whose workers run it; empty means "default"
+	Pool        string        // asynq queue whose workers run it, see DefaultPool
 
-	Policy *Policy // limit for the key where no policy for exactly this key is stored; its Key is ignored
+	// Policy governs the key where no policy for exactly this key is stored, as long
+	// as the key has jobs or its bucket is not empty; that of the latest job counts.
+	// Its Key is ignored.
+	Policy *Policy
 }
 
-// DefaultPool is the asynq queue of a job that names none.
-const DefaultPool = "default"
+// DefaultPool is the asynq queue of a job that names none. A pool carries parcels
+// alone: do not share it with asynq tasks of your own.
+const DefaultPool = "weir"
 
 // NewJobID makes an id that sorts by its time of making (UUIDv7).
 func NewJobID() string { return uuid.Must(uuid.NewV7()).String() }
@@ -65,8 +69,10 @@ func (j Job) headerBytes() (n int) {
 }
 
 // Validate tells the first field that is out of bounds, as an [*InvalidError].
-// maxSize bounds the payload, in bytes.
+// Fields that may be left out are taken at their defaults. maxSize bounds the
+// payload, in bytes.
 func (j Job) Validate(maxSize int) error {
+	j = j.withDefaults()
 	if err := ValidateKey(j.Key); err != nil {
 		return err
 	}

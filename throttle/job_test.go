@@ -19,6 +19,7 @@ func validJob() throttle.Job {
 func TestJobBounds(t *testing.T) {
 	const bound = 1000
 	require.NoError(t, validJob().Validate(bound))
+	require.NoError(t, throttle.Job{Key: "k", Type: "t"}.Validate(bound), "the rest may be left out")
 	full := validJob()
 	full.Payload = make([]byte, bound)
 	full.Headers = map[string]string{"h": strings.Repeat("v", throttle.MaxHeaderBytes-1)}
@@ -28,10 +29,10 @@ func TestJobBounds(t *testing.T) {
 
 	for field, spoil := range map[string][]func(*throttle.Job){
 		"key":     {func(j *throttle.Job) { j.Key = "" }, func(j *throttle.Job) { j.Key = "\xff" }},
-		"id":      {func(j *throttle.Job) { j.ID = "" }, func(j *throttle.Job) { j.ID = "a b" }, func(j *throttle.Job) { j.ID = "a\nb" }, func(j *throttle.Job) { j.ID = strings.Repeat("i", throttle.MaxIDBytes+1) }},
+		"id":      {func(j *throttle.Job) { j.ID = "a b" }, func(j *throttle.Job) { j.ID = "a\nb" }, func(j *throttle.Job) { j.ID = strings.Repeat("i", throttle.MaxIDBytes+1) }},
 		"type":    {func(j *throttle.Job) { j.Type = "" }, func(j *throttle.Job) { j.Type = "ä" }},
 		"pool":    {func(j *throttle.Job) { j.Pool = "a b" }},
-		"cost":    {func(j *throttle.Job) { j.Cost = 0 }, func(j *throttle.Job) { j.Cost = -1 }, func(j *throttle.Job) { j.Cost = -1_000_000_000 }, func(j *throttle.Job) { j.Cost = math.MaxInt64 }},
+		"cost":    {func(j *throttle.Job) { j.Cost = -1 }, func(j *throttle.Job) { j.Cost = -1_000_000_000 }, func(j *throttle.Job) { j.Cost = math.MaxInt64 }},
 		"payload": {func(j *throttle.Job) { j.Payload = make([]byte, bound+1) }},
 		"headers": {
 			func(j *throttle.Job) {

@@ -24,6 +24,9 @@ func (m *model) enqueue(entries []script.Entry) (now int64, places []script.Plac
 		if e.Policy != "" && e.Policy != b.own {
 			b.own = e.Policy
 			m.resolve(b)
+			if b.backlog > 0 {
+				m.arm(b, float64(m.now))
+			}
 		}
 		b.seq++
 		r := recordModel{state: 'w', cost: e.Cost, seq: b.seq, pool: e.Pool, token: "-", round: "-"}
@@ -59,13 +62,21 @@ func (m *model) release(r script.Releasing) (due, lease int64, jobs []script.Rel
 	if k, ok := m.kept[r.Scheduler]; ok && k.token == r.Token {
 		return k.due, k.lease, k.jobs
 	}
+	if m.sweep {
+		for key, at := range m.due {
+			m.due[key] = min(at, float64(m.now))
+		}
+		m.sweep = false
+	}
+	promotions := r.Most
 	for _, key := range m.due.upTo(m.now, 128) {
 		if r.Most-len(jobs) <= 0 {
 			break
 		}
 		b := m.bucket(key)
 		m.leak(b)
-		for _, id := range b.lines.delayed.upTo(m.now, 64) {
+		for _, id := range b.lines.delayed.upTo(m.now, min(64, promotions)) {
+			promotions--
 			delete(b.lines.delayed, id)
 			m.rejoin(b, id, b.record(id))
 		}
@@ -228,6 +239,9 @@ func (m *model) extend(lease int64, jobs []script.Hold) (held []bool) {
 
 func (m *model) expired(most int) (next int64, jobs []script.Overdue) {
 	m.begin()
+	if m.now < m.grace {
+		return m.grace - m.now, nil
+	}
 	for _, name := range m.lease.upTo(m.now, most) {
 		id, key, _ := strings.Cut(name, " ")
 		r := m.lines[key].records[id]
@@ -269,6 +283,8 @@ func (m *model) setPolicies(policies map[string]string) (changed int64) {
 	}
 	m.policies = policies
 	m.version++
+	m.sweep = true
+	m.wakes++
 	return 1
 }
 

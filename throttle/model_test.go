@@ -18,6 +18,7 @@ import (
 type model struct {
 	real         int64 // the server's clock, µs
 	last, offset int64 // of the shard's time, as written last
+	grace        int64 // until then no lease ends
 	steppedTTL   bool  // a step of the clock does not move what is left of a TTL
 
 	version  int64
@@ -29,6 +30,7 @@ type model struct {
 	dead     scores // "id key"
 	letters  map[string]script.Letter
 	kept     map[string]keptReply // by scheduler
+	sweep    bool                 // every bucket is due
 	wakes    int
 
 	// Of the call under way.
@@ -109,6 +111,9 @@ func (m *model) begin() {
 	offset, t := m.offset, m.real+m.offset
 	if t < m.last {
 		offset, t = m.last-m.real, m.last
+	}
+	if m.last > 0 && t-m.last > 60_000_000 {
+		m.grace = t + 30_000_000
 	}
 	if t-m.last >= 50_000 || t == m.last {
 		m.last, m.offset = t, offset

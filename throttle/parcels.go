@@ -45,9 +45,12 @@ func newParcels() *parcels {
 
 // add packs the jobs that one release of a key took together into one parcel: two
 // are handed over at the same time, and may overtake each other.
-func (p *parcels) add(round string, jobs []script.Released) {
+//
+// numbered is how many parcels the round has from an earlier call.
+func (p *parcels) add(round string, numbered int, jobs []script.Released) {
 	for n, j := range jobs {
 		to := stream{round, j.Pool}
+		p.count[to] = max(p.count[to], numbered)
 		room := 1
 		if p.key[to] != j.Key {
 			room, p.key[to] = min(ParcelSize, together(jobs[n:])), j.Key
@@ -74,4 +77,14 @@ func together(jobs []script.Released) (n int) {
 		}
 	}
 	return n
+}
+
+// numbered is how many parcels of a round there are, in the pool with the most.
+func (p *parcels) numbered(round string) (most int) {
+	for to, n := range p.count {
+		if to.round == round {
+			most = max(most, n)
+		}
+	}
+	return most
 }

@@ -53,7 +53,7 @@ func drawnSimulation(t *rapid.T, d *driven, l throttle.Limit, max int) *simulati
 // gets through.
 func TestNoWindowHoldsMoreThanBurstAndRate(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *driven) {
-		checks(t, d.few(60))
+		checks(t, d.few(25))
 		rapid.Check(t, func(t *rapid.T) {
 			l := drawLimit(t)
 			s := drawnSimulation(t, d, l, rapid.SampledFrom([]int{1, 5, 1000}).Draw(t, "max in flight"))
@@ -91,7 +91,7 @@ func TestNoWindowHoldsMoreThanBurstAndRate(t *testing.T) {
 // and its jobs leave in the order they came.
 func TestBackloggedKeyIsNeverIdle(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *driven) {
-		checks(t, d.few(60))
+		checks(t, d.few(25))
 		rapid.Check(t, func(t *rapid.T) {
 			l := drawLimit(t)
 			s := drawnSimulation(t, d, l, 10_000)

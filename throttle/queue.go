@@ -15,8 +15,8 @@ import (
 // QueueConfig sets up a [Queue]. The zero value is ready to use.
 type QueueConfig struct {
 	// Shards is the number of parts the state is split into, each in one hash slot
-	// of a Redis Cluster. It is fixed by whoever comes first. 0 means 16; at most
-	// MaxShards.
+	// of a Redis Cluster. It is fixed by whoever comes first. 0 means the number that
+	// is stored, DefaultShards if none is; at most MaxShards.
 	Shards int
 	// MaxJobSize bounds a job's payload, in bytes. 0 means DefaultMaxJobSize. Its
 	// headers have a bound of their own, MaxHeaderBytes.
@@ -26,9 +26,6 @@ type QueueConfig struct {
 }
 
 func (c QueueConfig) withDefaults() QueueConfig {
-	if c.Shards == 0 {
-		c.Shards = 16
-	}
 	if c.MaxJobSize == 0 {
 		c.MaxJobSize = DefaultMaxJobSize
 	}
@@ -66,8 +63,9 @@ func newQueue(ctx context.Context, client redis.UniversalClient, config QueueCon
 	return &Queue{store: s, maxSize: config.MaxJobSize, logger: config.Logger}, nil
 }
 
-// SetPolicies replaces all stored policies. Buckets take theirs when they are next
-// touched. Nothing is written if one policy is invalid or two are for one key.
+// SetPolicies replaces all stored policies. Schedulers look at every bucket again,
+// so jobs that wait feel the change, within a second or so for thousands of keys.
+// Nothing is written if one policy is invalid or two are for one key.
 func (q *Queue) SetPolicies(ctx context.Context, policies []Policy) error {
 	seen := make(map[string]bool, len(policies))
 	perShard := make([][]string, q.store.shards)

@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,7 +31,7 @@ func (s *Scheduler) reap(ctx context.Context) {
 		if err := s.reapShards(ctx, shards); err != nil && ctx.Err() == nil {
 			failures++
 			s.config.Logger.Warn("reaping failed", "error", err, "failures", failures)
-			sleep(ctx, backoff(failures))
+			timer.Reset(backoff(failures))
 			continue
 		}
 		failures = 0
@@ -102,9 +103,10 @@ func (s *Scheduler) reapShards(ctx context.Context, shards []int) error {
 		next, overdue := call.Overdue()
 		var jobs []script.Verdict
 		for _, job := range overdue {
-			extend, err := s.onItsWay(ctx, job, asked)
-			if err != nil {
-				return err
+			extend, askErr := s.onItsWay(ctx, job, asked)
+			if askErr != nil {
+				err = errors.Join(err, askErr)
+				continue
 			}
 			jobs = append(jobs, script.Verdict{Hold: job.Hold, Extend: extend})
 		}
@@ -143,13 +145,18 @@ func (s *Scheduler) onItsWay(ctx context.Context, job script.Overdue, asked map[
 }
 
 func (s *Scheduler) logReaped(shard int, jobs []script.Verdict) {
-	returned := 0
+	returned, waiting := 0, 0
 	for _, j := range jobs {
-		if !j.Extend {
+		if j.Extend {
+			waiting++
+		} else {
 			returned++
 		}
 	}
 	if returned > 0 {
 		s.config.Logger.Warn("jobs taken back from lost workers", "shard", shard, "jobs", returned)
+	}
+	if waiting > 0 {
+		s.config.Logger.Warn("released jobs wait for a worker: is there one for their pool?", "shard", shard, "jobs", waiting)
 	}
 }

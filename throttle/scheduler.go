@@ -2,10 +2,12 @@ package throttle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -95,13 +97,17 @@ type Scheduler struct {
 	shards   []*shardState
 	wake     chan int // shard to look at, everyShard for all
 	leases   *alarms  // when leases of each shard may end
+	ran      atomic.Bool
 }
 
-// shardState is when to look at a shard, and the call that has yet to be answered.
+// shardState is when to look at a shard, and what is known of a release that was
+// not answered.
 type shardState struct {
-	next  time.Time
-	token string // of a release whose answer was lost, to get it again
-	round string // its round
+	next     time.Time
+	token    string // of that release; empty if all were answered
+	round    string // its round
+	numbered int    // parcels that its round has in any pool
+	failures int    // in a row
 }
 
 const everyShard = -1
@@ -129,10 +135,12 @@ func NewScheduler(q *Queue, d Dispatcher, config SchedulerConfig) (*Scheduler, e
 	return s, nil
 }
 
-// Run works until ctx ends, and returns once it has stopped. An outage of Redis
-// does not end it: it goes on when Redis is back. The error is always nil or that
-// of a ctx that ended by something else than being cancelled.
+// Run works until ctx ends, and returns nil once it has stopped. An outage of Redis
+// does not end it: it goes on when Redis is back. A Scheduler runs once.
 func (s *Scheduler) Run(ctx context.Context) error {
+	if s.ran.Swap(true) {
+		return errors.New("a throttle.Scheduler runs once: make a new one")
+	}
 	var parts sync.WaitGroup
 	for _, part := range []func(context.Context){s.listen, s.reap, s.audit} {
 		parts.Go(func() { part(ctx) })
@@ -163,22 +171,22 @@ func (s *Scheduler) schedule(ctx context.Context) {
 			}
 		}
 		// A round that was begun is ended: what it released must reach a worker.
-		whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), roundTimeout)
-		err := s.round(whole)
-		cancel()
-		if err != nil && ctx.Err() == nil {
+		if err := s.round(context.WithoutCancel(ctx)); err != nil && ctx.Err() == nil {
 			failures++
-			s.config.Logger.Warn("release failed", "error", err, "failures", failures)
-			timer.Reset(backoff(failures))
-			continue
+			s.config.Logger.Warn("handing over failed", "error", err, "failures", failures)
+			sleep(ctx, backoff(failures))
+		} else {
+			failures = 0
 		}
-		failures = 0
 		timer.Reset(time.Until(s.earliest()))
 	}
 }
 
-// roundTimeout bounds what a stalled Redis can add to a shutdown.
-const roundTimeout = 5 * time.Second
+// What a stalled Redis can add to a round, and so to a shutdown.
+const (
+	releaseTimeout  = 2 * time.Second
+	handOverTimeout = 3 * time.Second
+)
 
 // backoff spaces the calls of a loop that fails n times in a row.
 func backoff(n int) time.Duration {
@@ -230,35 +238,61 @@ func (s *Scheduler) round(ctx context.Context) error {
 			Most: most, Round: state.round, Scheduler: s.name, Token: state.token,
 		}))
 	}
-	err := s.store.run(ctx, calls...)
+	s.release(ctx, calls)
 	parcels := newParcels()
 	for _, call := range calls {
+		state := s.shards[call.Shard]
 		if call.Err != nil {
 			continue
 		}
-		state := s.shards[call.Shard]
 		due, lease, jobs := call.Released()
-		parcels.add(state.round, jobs)
-		state.token = ""
+		parcels.add(state.round, state.numbered, jobs)
 		wait := s.config.Poll
 		if due >= 0 {
 			wait = min(wait, microseconds(due))
 		}
-		state.next = time.Now().Add(wait)
+		*state = shardState{next: time.Now().Add(wait)}
 		s.leases.set(call.Shard, lease)
 	}
-	if sent := parcels.filled; len(sent) > 0 {
-		if handErr := s.dispatch.Dispatch(ctx, sent); handErr != nil {
-			s.giveBack(ctx, sent)
-			return fmt.Errorf("hand over %d parcels: %w", len(sent), handErr)
+	for _, call := range calls {
+		if call.Err != nil {
+			s.fail(call, parcels.numbered(s.shards[call.Shard].round))
 		}
 	}
-	return err
+	if len(parcels.filled) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, handOverTimeout)
+	defer cancel()
+	if err := s.dispatch.Dispatch(ctx, parcels.filled); err != nil {
+		s.giveBack(ctx, parcels.filled)
+		return fmt.Errorf("hand over %d parcels: %w", len(parcels.filled), err)
+	}
+	return nil
+}
+
+func (s *Scheduler) release(ctx context.Context, calls []*script.Call) {
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	_ = s.store.run(ctx, calls...) // each call has its own error
+}
+
+// fail has a shard whose release was not answered ask again after a while, for the
+// same answer, whose parcels are numbered behind those that its round had already.
+// The other shards go on.
+func (s *Scheduler) fail(call *script.Call, numbered int) {
+	state := s.shards[call.Shard]
+	state.failures++
+	state.numbered = max(state.numbered, numbered)
+	state.next = time.Now().Add(backoff(state.failures))
+	s.config.Logger.Warn("release failed", "shard", call.Shard, "error", call.Err, "failures", state.failures)
 }
 
 // giveBack returns the jobs of parcels that could not be handed over. Those of a
 // parcel that arrived after all are gone when they ask to depart.
 func (s *Scheduler) giveBack(ctx context.Context, parcels []Parcel) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverTimeout)
+	defer cancel()
 	byShard := make(map[int][]Ending)
 	for _, p := range parcels {
 		for _, h := range p.Jobs {

@@ -22,8 +22,11 @@ type store struct {
 	scripts *script.Set
 }
 
-// MaxShards is the highest number of shards.
-const MaxShards = 100
+// Numbers of shards.
+const (
+	DefaultShards = 16 // of a Redis that nobody has used yet
+	MaxShards     = 100
+)
 
 // openStore checks that the server keeps what it is given and that the number of
 // shards is the one the state was begun with.
@@ -31,23 +34,31 @@ func openStore(ctx context.Context, client redis.UniversalClient, shards int, sc
 	if client == nil {
 		return nil, invalid("client", "nil", "a Redis client, see Open")
 	}
-	if shards < 1 || shards > MaxShards {
-		return nil, invalid("shards", shards, "1 to %d", MaxShards)
+	if shards < 0 || shards > MaxShards {
+		return nil, invalid("shards", shards, "1 to %d, or 0 for the number that is stored", MaxShards)
 	}
 	if err := checkEviction(ctx, client); err != nil {
 		return nil, err
 	}
-	if err := client.HSetNX(ctx, script.MetaKey, "shards", shards).Err(); err != nil {
+	first := shards
+	if first == 0 {
+		first = DefaultShards
+	}
+	if err := client.HSetNX(ctx, script.MetaKey, "shards", first).Err(); err != nil {
 		return nil, fmt.Errorf("redis is not usable: %w", err)
 	}
 	text, err := client.HGet(ctx, script.MetaKey, "shards").Result()
 	if err != nil {
 		return nil, fmt.Errorf("redis is not usable: %w", err)
 	}
-	if text != strconv.Itoa(shards) {
-		return nil, invalid("shards", shards, "%s, the number this Redis was set up with; it cannot change while jobs are stored", text)
+	stored, err := strconv.Atoi(text)
+	if err != nil || stored < 1 || stored > MaxShards {
+		return nil, fmt.Errorf("redis is not usable: %s says %q shards: want 1 to %d", script.MetaKey, text, MaxShards)
 	}
-	return &store{client: client, shards: shards, scripts: scripts}, nil
+	if shards != 0 && shards != stored {
+		return nil, invalid("shards", shards, "%d, the number this Redis was set up with; it cannot change while jobs are stored", stored)
+	}
+	return &store{client: client, shards: stored, scripts: scripts}, nil
 }
 
 // checkEviction refuses a server that may throw queued jobs away. A server that

@@ -21,8 +21,8 @@ type Config struct {
 	// Lead must be that of the schedulers. 0 means throttle.DefaultLead.
 	Lead time.Duration
 	// Lease is how long a job stays with a worker that is not heard of any more. A
-	// live worker renews it three times as often. 0 means 30s; at least 1s and ten
-	// leads.
+	// live worker renews it three times as often. 0 means 30s or ten leads,
+	// whichever is longer; at least 1s and ten leads.
 	Lease time.Duration
 	// Timeout of an attempt, for jobs that do not say. 0 means 30s.
 	Timeout time.Duration
@@ -45,7 +45,7 @@ func (c Config) withDefaults() Config {
 		c.Pools = map[string]int{throttle.DefaultPool: 1}
 	}
 	setDefault(&c.Lead, throttle.DefaultLead)
-	setDefault(&c.Lease, 30*time.Second)
+	setDefault(&c.Lease, max(30*time.Second, 10*c.Lead))
 	setDefault(&c.Timeout, 30*time.Second)
 	setDefault(&c.ShutdownTimeout, 10*time.Second)
 	c.Retry = c.Retry.withDefaults()

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,14 +103,21 @@ func (s *Server) renew(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
+		// Shards may lie on servers of their own: one that does not answer must not
+		// cost the jobs of the others their leases.
+		var shards sync.WaitGroup
 		for shard := range s.permits.Shards() {
-			jobs := s.hands.of(shard)
-			for len(jobs) > 0 {
-				n := min(renewBatch, len(jobs))
-				s.extend(ctx, jobs[:n])
-				jobs = jobs[n:]
-			}
+			shards.Go(func() { s.renewShard(ctx, shard) })
 		}
+		shards.Wait()
+	}
+}
+
+func (s *Server) renewShard(ctx context.Context, shard int) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Lease/3)
+	defer cancel()
+	for jobs := range slices.Chunk(s.hands.of(shard), renewBatch) {
+		s.extend(ctx, jobs)
 	}
 }
 

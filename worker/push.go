@@ -63,6 +63,10 @@ func (c *pushClient) EvalSha(ctx context.Context, sha string, keys []string, arg
 		return c.UniversalClient.EvalSha(ctx, sha, keys, args...)
 	}
 	c.order()
+	select {
+	case <-c.taken: // of a parcel that came another way
+	default:
+	}
 	cmd := c.dequeue(ctx, sha, keys, args)
 	c.handed = cmd.Err() == nil
 	return cmd

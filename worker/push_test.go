@@ -280,7 +280,7 @@ func TestAsynqIsPushedTo(t *testing.T) {
 			// Idle for the time of eight waits.
 			begin, before, seen := time.Now(), counter.sum("evalsha", "eval"), watched.seen.Load()
 			require.Eventually(t, func() bool { return watched.seen.Load() >= seen+8*int64(len(pools)+1) }, 30*time.Second, 5*time.Millisecond)
-			require.Greater(t, time.Since(begin), 7*idleWait)
+			require.Greater(t, time.Since(begin), 4*idleWait, "a late message or two may cut waits short, no more")
 			require.LessOrEqual(t, counter.sum("evalsha", "eval")-before, 8*(len(pools)+1)+10, "asynq has a few scripts of its own")
 		})
 	}

@@ -21,7 +21,6 @@ import (
 type scripted struct {
 	many    func(ctx context.Context, batch int, jobs []throttle.Job) ([]throttle.Receipt, error)
 	batches [][]throttle.Job
-	single  func(throttle.Job) (throttle.Receipt, error)
 }
 
 func (s *scripted) EnqueueMany(ctx context.Context, jobs []throttle.Job) ([]throttle.Receipt, error) {
@@ -30,10 +29,6 @@ func (s *scripted) EnqueueMany(ctx context.Context, jobs []throttle.Job) ([]thro
 		return accepted(jobs), nil
 	}
 	return s.many(ctx, len(s.batches), jobs)
-}
-
-func (s *scripted) Enqueue(_ context.Context, job throttle.Job) (throttle.Receipt, error) {
-	return s.single(job)
 }
 
 func accepted(jobs []throttle.Job) []throttle.Receipt {
@@ -45,7 +40,7 @@ func accepted(jobs []throttle.Job) []throttle.Receipt {
 }
 
 // take runs a bulk over input and gives what came out of it.
-func take(ctx context.Context, t *testing.T, q enqueuer, input io.Reader, size int, change func(*bulk)) (result, error) {
+func take(ctx context.Context, t *testing.T, q batchEnqueuer, input io.Reader, size int, change func(*bulk)) (result, error) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	b := &bulk{queue: q, now: time.Now, term: terminal{out: &out, err: &errs}, json: true}
@@ -99,25 +94,6 @@ func TestBulkTellsHowFarItGotWhenRedisFails(t *testing.T) {
 	require.Equal(t, exitRedis, r.code)
 	require.Equal(t, 5, strings.Count(r.out, "\n"), "what was stored is printed")
 	require.Len(t, q.batches, 3, "and nothing is tried after it")
-}
-
-func TestBulkDoesNotLoseABatchToOneJob(t *testing.T) {
-	q := &scripted{
-		many: func(context.Context, int, []throttle.Job) ([]throttle.Receipt, error) {
-			return nil, &throttle.InvalidError{Field: "jobs[1].payload", Value: 1, Allowed: "less"}
-		},
-		single: func(j throttle.Job) (throttle.Receipt, error) {
-			if j.ID == "2" {
-				return throttle.Receipt{}, &throttle.InvalidError{Field: "payload", Value: 1, Allowed: "less"}
-			}
-			return accepted([]throttle.Job{j})[0], nil
-		},
-	}
-	r, err := take(t.Context(), t, q, strings.NewReader(ids(3)), 10, nil)
-	require.EqualError(t, err, "1 line failed: 2 jobs enqueued")
-	require.Equal(t, exitSomeFailed, r.code)
-	require.Equal(t, "enqueue: line 2: payload 1 is not allowed: want less\n", r.err)
-	require.Equal(t, 2, strings.Count(r.out, "\n"))
 }
 
 func TestBulkEndsCleanlyOnInterrupt(t *testing.T) {

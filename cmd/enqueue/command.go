@@ -19,7 +19,8 @@ Flags fill what a line leaves out. A bad line is reported with its number, and t
 rest goes on. Other fields are ignored, with one warning for the file.
 
 A job whose id is already there under its key is a duplicate and changes nothing,
-so enqueuing the same file again is safe if its lines have ids.
+so enqueuing the same file again is safe while its jobs have not ended, if its lines
+have ids. A job that has ended is forgotten, and its id is free again.
 
 Exit codes:
   0    all enqueued, duplicates included

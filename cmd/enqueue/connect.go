@@ -10,15 +10,9 @@ import (
 	"github.com/weirq/weir/throttle"
 )
 
-// enqueuer is the part of throttle.Queue that puts jobs in.
-type enqueuer interface {
-	Enqueue(context.Context, throttle.Job) (throttle.Receipt, error)
-	EnqueueMany(context.Context, []throttle.Job) ([]throttle.Receipt, error)
-}
-
 // A target is the queue that jobs go into and the clock that decides there.
 type target struct {
-	queue  enqueuer
+	queue  *throttle.Queue
 	client redis.UniversalClient
 	ahead  time.Duration // how far the clock of Redis is ahead of ours
 }

@@ -36,10 +36,15 @@ func enqueueMany(ctx context.Context, s settings, term terminal) error {
 	return b.run(ctx, httpjob.NewReader(in, d, 0), s.batch)
 }
 
+// batchEnqueuer is the part of throttle.Queue that a bulk needs.
+type batchEnqueuer interface {
+	EnqueueMany(context.Context, []throttle.Job) ([]throttle.Receipt, error)
+}
+
 // A bulk takes the jobs of a file into the queue, batch after batch, so that
 // jobs of one key keep their order.
 type bulk struct {
-	queue    enqueuer
+	queue    batchEnqueuer
 	now      func() time.Time
 	term     terminal
 	json     bool
@@ -117,32 +122,11 @@ func (b *bulk) enqueue(ctx context.Context, batch []entry) error {
 	patient, cancel := outlast(ctx, grace)
 	defer cancel()
 	receipts, err := b.queue.EnqueueMany(patient, jobs)
-	if errors.Is(err, throttle.ErrInvalid) {
-		return b.enqueueEach(patient, batch) // the others must not suffer for one
-	}
 	if reported := b.report(batch, receipts); reported != nil {
 		return reported
 	}
 	if err != nil {
 		return b.lost(ctx, batch, receipts, err)
-	}
-	return nil
-}
-
-// enqueueEach takes a batch that the queue refuses as a whole job by job.
-func (b *bulk) enqueueEach(ctx context.Context, batch []entry) error {
-	for i, e := range batch {
-		receipt, err := b.queue.Enqueue(ctx, e.job)
-		switch {
-		case errors.Is(err, throttle.ErrInvalid):
-			b.fail(&httpjob.LineError{Line: e.line, Err: err})
-		case err != nil:
-			return b.lost(ctx, batch[i:], nil, err)
-		default:
-			if err := b.report(batch[i:i+1], []throttle.Receipt{receipt}); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

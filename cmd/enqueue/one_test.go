@@ -110,3 +110,13 @@ func TestDeparture(t *testing.T) {
 		require.Equal(t, want, departure(now.Add(in), now))
 	}
 }
+
+func TestOneTakesTheShardsThatAreStored(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	q, err := throttle.NewQueue(t.Context(), r.Client(), throttle.QueueConfig{Shards: 4})
+	require.NoError(t, err)
+	got := command(t.Context(), "", "--redis", r.URL(), "--key", "k", "--url", "http://example.com", "--id", "a")
+	require.Zero(t, got.code, got.err)
+	_, err = q.Job(t.Context(), "k", "a")
+	require.NoError(t, err)
+}

@@ -115,14 +115,17 @@ func (d *daemon) announce(parts []part) {
 	for i, p := range parts {
 		names[i] = p.name
 	}
-	policies, listening := "as stored", "nowhere"
+	shards, policies, listening := "as stored", "as stored", "nowhere"
+	if n := d.settings.config.Shards; n != 0 {
+		shards = strconv.Itoa(n)
+	}
 	if d.ownPolicies() {
 		policies = strconv.Itoa(len(d.settings.config.Policies))
 	}
 	if d.listener != nil {
 		listening = d.listener.Addr().String()
 	}
-	d.logger.Info("started", "redis", redacted(d.redisURL), "shards", d.settings.config.Shards,
+	d.logger.Info("started", "redis", redacted(d.redisURL), "shards", shards,
 		"policies", policies, "parts", strings.Join(names, ","), "listen", listening)
 }
 

@@ -22,7 +22,7 @@ func TestEmbeddedRedis(t *testing.T) {
 	require.Contains(t, s.stderr.String(), "KEEPS NOTHING")
 	require.Equal(t, url, s.stderr.attribute("started", "redis"))
 	require.Equal(t, "scheduler,worker", s.stderr.attribute("started", "parts"))
-	require.Equal(t, "16", s.stderr.attribute("started", "shards"))
+	require.Equal(t, "as stored", s.stderr.attribute("started", "shards"))
 	require.Equal(t, "as stored", s.stderr.attribute("started", "policies"))
 
 	recv := newReceiver(t, nil)
@@ -89,6 +89,23 @@ func TestPoliciesAreStoredByTheScheduler(t *testing.T) {
 			require.Equal(t, step.want, info.Policy.Limit.String())
 		})
 	}
+}
+
+// A Redis that was set up with another number of shards than usual needs no setting
+// for it.
+func TestShardsAsStored(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	q, err := throttle.NewQueue(t.Context(), r.Client(), throttle.QueueConfig{Shards: 4})
+	require.NoError(t, err)
+	s := serveHere(t, "--redis", r.URL())
+	require.Equal(t, "as stored", s.stderr.attribute("started", "shards"))
+	recv := newReceiver(t, nil)
+	_, err = q.Enqueue(t.Context(), recv.job(t, "k", "one"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return recv.timesOf("one") == 1 }, patience, time.Millisecond)
+
+	s = serveHere(t, "--redis", r.URL(), "--config", configFile(t, "shards: 4"))
+	require.Equal(t, "4", s.stderr.attribute("started", "shards"))
 }
 
 func TestListenNowhere(t *testing.T) {

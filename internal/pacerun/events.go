@@ -45,15 +45,13 @@ func events(ctx context.Context, s *sheet) error {
 		limits[key] = limit("20/s", 5)
 		policies = append(policies, throttle.Policy{Key: key, Limit: limits[key]})
 	}
-	if _, err := newSystem(ctx, rd.Client(), policies...); err != nil {
+	sys, err := newSystem(ctx, rd.Client(), policies...)
+	if err != nil {
 		return err
 	}
-	sink := &sink{payloads: payloads, keyOf: make(map[string]string)}
-	for key, of := range ids {
-		for _, id := range of {
-			sink.keyOf[string(payloads[id])] = key
-			sink.total++
-		}
+	sink, err := newSink(payloads, ids)
+	if err != nil {
+		return err
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -77,15 +75,29 @@ func events(ctx context.Context, s *sheet) error {
 	if err := enqueue.Run(); err != nil {
 		return fmt.Errorf("enqueue: %w", err)
 	}
-	if err := until(ctx, time.Minute, func() bool { return sink.count() >= sink.total }); err != nil {
-		return fmt.Errorf("%d of %d events arrived: %w", sink.count(), sink.total, err)
+	if err := until(ctx, time.Minute, func() bool { return sink.count() >= len(payloads) }); err != nil {
+		return fmt.Errorf("%d of %d events arrived: %w", sink.count(), len(payloads), err)
+	}
+	// Only when no job is left can none arrive again.
+	left, failed := int64(0), error(nil)
+	if err := until(ctx, time.Minute, func() bool {
+		left, failed = jobsLeft(ctx, sys.queue, limits)
+		return failed != nil || left == 0
+	}); err != nil {
+		return fmt.Errorf("%d jobs have not ended: %w", left, err)
+	}
+	if failed != nil {
+		return failed
 	}
 	reports, err := throttletest.Measure(limits, sink.events(), nil)
 	if err != nil {
 		return err
 	}
-	s.between("events arrived", float64(sink.count()), float64(sink.total), float64(sink.total))
-	s.atMost("payloads not byte for byte", float64(sink.damaged), 0)
+	missing, again, damaged := sink.verdict()
+	s.add("events sent", float64(len(payloads)), "", true)
+	s.atMost("events that did not arrive", float64(missing), 0)
+	s.atMost("events that arrived again", float64(again), 0)
+	s.atMost("payloads not byte for byte", float64(damaged), 0)
 	for _, k := range reports {
 		s.atMost("excess of key "+k.Key+", jobs", k.Excess, 1)
 		s.between("achieved/configured of key "+k.Key, k.Ratio, 0.99, 1.01)
@@ -113,18 +125,43 @@ func readEvents(file []byte) (payloads map[string][]byte, ids map[string][]strin
 	return payloads, ids, lines.Err()
 }
 
+// jobsLeft counts the jobs of all keys that have not ended.
+func jobsLeft(ctx context.Context, q *throttle.Queue, keys map[string]throttle.Limit) (left int64, err error) {
+	for key := range keys {
+		info, err := q.Key(ctx, key)
+		if err != nil {
+			return 0, err
+		}
+		left += info.Waiting + info.Delayed + info.InFlight
+	}
+	return left, nil
+}
+
 // sink takes bodies and finds the events they belong to.
 type sink struct {
-	payloads map[string][]byte
-	keyOf    map[string]string // by body
-	total    int
+	keyOf map[string]string // by body
 
 	mu       sync.Mutex
 	arrivals []throttletest.Event
+	times    map[string]int // that a body arrived
 	damaged  int
 }
 
-func (k *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func newSink(payloads map[string][]byte, ids map[string][]string) (*sink, error) {
+	k := &sink{keyOf: make(map[string]string), times: make(map[string]int)}
+	for key, of := range ids {
+		for _, id := range of {
+			body := string(payloads[id])
+			if _, twice := k.keyOf[body]; twice {
+				return nil, fmt.Errorf("event %q: its id or its payload is in the file twice: arrivals could not be told apart", id)
+			}
+			k.keyOf[body] = key
+		}
+	}
+	return k, nil
+}
+
+func (k *sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	at := time.Now()
 	body, err := io.ReadAll(r.Body)
 	k.mu.Lock()
@@ -134,7 +171,23 @@ func (k *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		k.damaged++
 		return
 	}
+	k.times[string(body)]++
 	k.arrivals = append(k.arrivals, throttletest.Event{Key: key, At: at})
+}
+
+// verdict counts the events that never arrived, the arrivals beyond the first, and
+// the bodies of no event.
+func (k *sink) verdict() (missing, again, damaged int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for body := range k.keyOf {
+		n := k.times[body]
+		if n == 0 {
+			missing++
+		}
+		again += max(0, n-1)
+	}
+	return missing, again, k.damaged
 }
 
 func (k *sink) count() int {

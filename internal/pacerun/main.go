@@ -70,6 +70,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	figures, ok := runAll(ctx, match, *rounds)
+	if built {
+		if dir, err := binaries(); err == nil {
+			_ = os.RemoveAll(dir)
+		}
+	}
 	if *asJSON {
 		_ = json.NewEncoder(os.Stdout).Encode(figures)
 	} else {

@@ -13,8 +13,9 @@ import (
 	"github.com/weirq/weir/throttle/throttletest"
 )
 
-// binaries builds the commands once and returns their directory.
+// binaries builds the commands once and returns their directory, which main removes.
 var binaries = sync.OnceValues(func() (string, error) {
+	built = true
 	dir, err := os.MkdirTemp("", "pacerun-")
 	if err != nil {
 		return "", err
@@ -23,6 +24,8 @@ var binaries = sync.OnceValues(func() (string, error) {
 	build.Stderr = os.Stderr
 	return dir, build.Run()
 })
+
+var built bool
 
 // daemon is a throttled process.
 type daemon struct {

@@ -54,26 +54,18 @@ func (d Defaults) Job(id string, body []byte) (throttle.Job, error) {
 	return d.finish(j, d.Cost, d.Delay)
 }
 
-// finish fills in everything that a valid job has and validates it.
+// finish adds what is not part of the call and validates the job. An id is made
+// here, not by the queue, so that a job whose answer was lost can be enqueued again.
 func (d Defaults) finish(j throttle.Job, cost int64, delay time.Duration) (throttle.Job, error) {
 	if j.ID == "" {
 		j.ID = throttle.NewJobID()
 	}
-	j.Pool = throttle.DefaultPool
-	j.Cost = cost
-	if cost == 0 {
-		j.Cost = 1
-	}
+	j.Cost, j.Policy = cost, d.Policy
 	if delay < 0 {
 		return throttle.Job{}, invalid("delay", delay, allowedDelay)
 	}
 	if delay > 0 {
 		j.NotBefore = d.now().Add(delay)
-	}
-	if d.Policy != nil {
-		p := *d.Policy
-		p.Key = j.Key
-		j.Policy = &p
 	}
 	if err := j.Validate(d.maxSize()); err != nil {
 		return throttle.Job{}, err

@@ -52,15 +52,13 @@ func TestLineLeavesOutWhatDefaultsHave(t *testing.T) {
 		require.EqualValues(t, 3, j.Cost)
 		require.Equal(t, now.Add(time.Minute), j.NotBefore)
 		require.Equal(t, 9*time.Second, j.Timeout)
-		require.Equal(t, "k", j.Policy.Key)
-		require.Equal(t, policy.Limit, j.Policy.Limit)
+		require.Equal(t, policy, *j.Policy)
 		require.Equal(t, Request{Method: "PUT", URL: "http://a/b", Headers: d.Headers}, r)
 	}
 
 	j, r, err := readOne(d, `{"key":"own","headers":{"x-a":"own"},"delay":"0s","cost":1,"method":"GET","payload":1}`)
 	require.NoError(t, err)
 	require.Equal(t, "own", j.Key)
-	require.Equal(t, "own", j.Policy.Key)
 	require.True(t, j.NotBefore.IsZero())
 	require.EqualValues(t, 1, j.Cost)
 	require.Equal(t, map[string]string{"x-a": "own", "x-b": "default", "Content-Type": "application/json"}, r.Headers)

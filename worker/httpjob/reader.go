@@ -72,8 +72,8 @@ func NewReader(r io.Reader, defaults Defaults, maxLine int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, 64<<10), defaults: defaults, maxLine: maxLine}
 }
 
-// Next gives the job of the next line that is not blank, valid and with every
-// default filled in, an id included. A bad line is a [*LineError], after which
+// Next gives the job of the next line that is not blank, valid and with an id. A
+// bad line is a [*LineError], after which
 // Next goes on with the following line. At the end it is io.EOF; any other error
 // is that of the underlying reader, and ends the reading.
 func (r *Reader) Next() (throttle.Job, error) {

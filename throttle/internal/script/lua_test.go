@@ -88,7 +88,7 @@ func TestHeadersSayWhatScriptsTake(t *testing.T) {
 var commands = []string{
 	"DEL", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HLEN", "HMGET", "HSCAN", "HSET", "HSETNX", "INCR",
 	"PERSIST", "PEXPIRE", "PUBLISH", "SET", "TIME", "ZADD", "ZCARD", "ZRANGE", "ZRANGEBYSCORE", "ZRANK", "ZREM",
-	"ZREMRANGEBYRANK", "ZSCORE",
+	"ZREMRANGEBYRANK", "ZSCAN", "ZSCORE",
 }
 
 func TestScriptsCallOldAndBoundedCommands(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 // that the file's fields have, apart from Redis, which is checked when it is used.
 type Config struct {
 	Redis  string // URL; empty means an embedded one
-	Shards int
+	Shards int    // 0 means as many as are stored, throttle.DefaultShards if none are
 	// Policies replace the stored ones. nil leaves those as they are; an empty list
 	// removes them.
 	Policies []throttle.Policy
@@ -47,7 +47,6 @@ type HTTP struct {
 // Default is the configuration of an empty file.
 func Default() Config {
 	return Config{
-		Shards: 16,
 		Worker: Worker{
 			Concurrency:     500,
 			Pools:           map[string]int{throttle.DefaultPool: 1},

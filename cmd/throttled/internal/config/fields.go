@@ -41,7 +41,7 @@ func (c *Config) fields() map[string]field {
 	w := &c.Worker
 	return map[string]field{
 		"redis":                     {want: "text", secret: true, set: func(text string) bool { c.Redis = text; return true }},
-		"shards":                    whole(&c.Shards, 1, throttle.MaxShards),
+		"shards":                    shards(&c.Shards),
 		"worker.concurrency":        whole(&w.Concurrency, 1, 100_000),
 		"worker.shutdown_timeout":   span(&w.ShutdownTimeout, time.Millisecond, day),
 		"worker.timeout":            span(&w.Timeout, time.Millisecond, day),
@@ -150,6 +150,12 @@ func listen(in *string) field {
 }
 
 // pool is the priority of an asynq queue.
+func shards(in *int) field {
+	f := whole(in, 0, throttle.MaxShards)
+	f.want = fmt.Sprintf("a whole number from 1 to %d, or 0 for the one that is stored", throttle.MaxShards)
+	return f
+}
+
 func pool(in *int) field { return whole(in, 1, maxPriority) }
 
 // isPoolName tells whether jobs can name the pool.

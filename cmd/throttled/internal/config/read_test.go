@@ -28,7 +28,7 @@ worker:
   shutdown_timeout: 2s
   timeout: 1m30s
   lease: 1s
-  pools: {default: 3, slow: 1}
+  pools: {mail: 3, slow: 1}
   retry:
     base: 10ms
     cap: 20ms
@@ -49,7 +49,7 @@ http:
 		},
 		Worker: Worker{
 			Concurrency: 20, ShutdownTimeout: 2 * time.Second, Timeout: 90 * time.Second, Lease: time.Second,
-			Pools: map[string]int{"default": 3, "slow": 1},
+			Pools: map[string]int{"mail": 3, "slow": 1},
 			Retry: worker.RetryPolicy{Base: 10 * time.Millisecond, Cap: 20 * time.Millisecond, MaxAttempts: 3},
 		},
 		HTTP: HTTP{Listen: ":0"},
@@ -160,12 +160,12 @@ func TestProblems(t *testing.T) {
 		{"name not a text", "1: x\n", []string{"f:1:1: 1 is not a known field: want http, policies, redis, shards, worker"}},
 		{"merge key", "worker:\n  <<: {lease: 1s}\n", []string{"f:2:3: worker.<< is not a known field: want concurrency, lease, pools, retry, shutdown_timeout, timeout"}},
 		{"alias", "shards: &n 4\nworker: {concurrency: *n}\n", []string{
-			"f:1:9: shards (a YAML anchor) is not allowed: want a whole number from 1 to 100",
+			"f:1:9: shards (a YAML anchor) is not allowed: want a whole number from 1 to 100, or 0 for the one that is stored",
 			"f:2:23: worker.concurrency (a YAML alias) is not allowed: want a whole number from 1 to 100000",
 		}},
-		{"tag", "shards: !!int \"4\"\n", []string{"f:1:9: shards (a YAML tag) is not allowed: want a whole number from 1 to 100"}},
-		{"shards 0", "shards: 0", []string{"f:1:9: shards 0 is not allowed: want a whole number from 1 to 100"}},
-		{"shards a truth", "shards: true", []string{"f:1:9: shards true is not allowed: want a whole number from 1 to 100"}},
+		{"tag", "shards: !!int \"4\"\n", []string{"f:1:9: shards (a YAML tag) is not allowed: want a whole number from 1 to 100, or 0 for the one that is stored"}},
+		{"shards below 0", "shards: -1", []string{"f:1:9: shards -1 is not allowed: want a whole number from 1 to 100, or 0 for the one that is stored"}},
+		{"shards a truth", "shards: true", []string{"f:1:9: shards true is not allowed: want a whole number from 1 to 100, or 0 for the one that is stored"}},
 		{"field twice", "shards: 1\nworker: {}\nshards: 2\n", []string{"f:3:1: shards is given twice: want it once, as on line 1"}},
 		{"policies a mapping", "policies:\n  a: {rate: 1/s}\n", []string{"f:2:3: policies {…} is not allowed: want a list of policies"}},
 		{"policy a text", "policies:\n  - a\n", []string{`f:2:5: policies[0] "a" is not allowed: want a mapping of key, rate, burst, max_in_flight`}},
@@ -199,7 +199,7 @@ func TestProblems(t *testing.T) {
 		{
 			"all at once", "shards: x\nnope: 1\nworker:\n  lease: 1\n  retry: {base: 5s, cap: 1s}\npolicies:\n- key: a\n  rate: 1/s\n  burst: 0\n- rate: x\n",
 			[]string{
-				`f:1:9: shards "x" is not allowed: want a whole number from 1 to 100`,
+				`f:1:9: shards "x" is not allowed: want a whole number from 1 to 100, or 0 for the one that is stored`,
 				"f:2:1: nope is not a known field: want http, policies, redis, shards, worker",
 				"f:4:10: worker.lease 1 is not allowed: want a duration with its unit, such as 10s or 1m30s, from 1s to 24h",
 				"f:5:26: worker.retry.cap 1s is not allowed: want at least worker.retry.base, 5s",
@@ -224,9 +224,9 @@ func TestLoad(t *testing.T) {
 	_, err := Load(name)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "config file: open "+name)
-	require.NoError(t, os.WriteFile(name, []byte("shards: 0"), 0o600))
+	require.NoError(t, os.WriteFile(name, []byte("shards: 101"), 0o600))
 	_, err = Load(name)
-	require.ErrorContains(t, err, name+":1:9: shards 0")
+	require.ErrorContains(t, err, name+":1:9: shards 101")
 }
 
 func TestSet(t *testing.T) {

@@ -9,6 +9,7 @@
 -- ARGV[3]     lease given to a job without one, µs
 -- Reply: next cursor ("0": the end), number of repairs
 
+go_on_when_full()
 local key, lease = ARGV[1], tonumber(ARGV[3])
 local b = bucket(key)
 local repairs = 0

@@ -4,7 +4,8 @@
 -- in the hash slot of KEYS[1].
 --
 --   due            sorted set: bucket -> instant at which it is next worth looking at
---   clock          "last offset": see shard_time
+--   clock          "last offset grace": see shard_time
+--   sweep          cursor over due while a change of policies is being passed on
 --   policies       hash: key or '*' -> "rate period burst max"
 --   version        counts the changes of policies
 --   lease          sorted set: "id key" of a job in flight -> end of its lease
@@ -24,26 +25,36 @@ local DUE = KEYS[1]
 local SHARD = string.sub(DUE, 1, -4)
 local WAKE = 'weir:wake'
 local DEFAULT_POLICY = '10 1000000 1 100'
-local DEFAULT_POOL = 'default'
+local DEFAULT_POOL = 'weir'
 
 local function int(n) return string.format('%.0f', n) end
 
 local real = server_time()
 
+-- Bookkeeping must go on when memory is full, or nothing could end and make room.
+-- Redis refuses a script's writes only until it has made one that cannot grow.
+local function go_on_when_full() redis.call('DEL', SHARD .. 'none') end
+
 -- The shard's time never steps back. When the server's clock does, the offset
 -- takes up the difference: nothing leaks for the step and nothing waits for the
--- clock to catch up. Written once in 50 ms at most; within those an instant may lie
--- ahead, which leak() takes care of, and what is due comes that much later.
+-- clock to catch up. After a gap, a jump forward or an outage, leases are held good
+-- for the time in grace, so that live holders can renew them.
+-- Written once in 50 ms at most; within those an instant may lie ahead, which leak()
+-- takes care of, and what is due after a step back comes that much later.
+local GAP, GRACE = 60000000, 30000000
+local grace = 0
 local function shard_time()
-  local last, offset = string.match(redis.call('GET', SHARD .. 'clock') or '', '^(%d+) (%d+)$')
-  last, offset = tonumber(last or 0), tonumber(offset or 0)
+  local last, offset, until_ = string.match(redis.call('GET', SHARD .. 'clock') or '', '^(%d+) (%d+) (%d+)$')
+  last, offset, grace = tonumber(last or 0), tonumber(offset or 0), tonumber(until_ or 0)
   local t = real + offset
   if t < last then
     offset = last - real
     t = last
   end
+  if last > 0 and t - last > GAP then grace = t + GRACE end
   if t - last >= 50000 or t == last then
-    redis.call('SET', SHARD .. 'clock', int(t) .. ' ' .. int(offset))
+    -- A full server refuses this; the next call that goes through makes up for it.
+    redis.pcall('SET', SHARD .. 'clock', int(t) .. ' ' .. int(offset) .. ' ' .. int(grace))
   end
   return t
 end
@@ -68,20 +79,23 @@ local function policy_version()
   return version
 end
 
+-- A text that is not one of this version's leaves the bucket to the next source.
 local function set_policy(b, text)
-  local rate, period, burst, max = string.match(text, '^(%d+) (%d+) (%d+) (%d+)$')
+  local rate, period, burst, max = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+)$')
+  if not rate then return false end
   b.rate, b.period = tonumber(rate), tonumber(period)
   b.burst, b.max = tonumber(burst), tonumber(max)
+  return true
 end
 
 -- An exact policy wins over the one a job brought along, which wins over the
 -- default.
 local function resolve(b)
-  set_policy(b, redis.call('HGET', SHARD .. 'policies', b.key)
-    or (b.own ~= '' and b.own)
-    or redis.call('HGET', SHARD .. 'policies', '*')
-    or DEFAULT_POLICY)
+  local policies = SHARD .. 'policies'
+  local found = set_policy(b, redis.call('HGET', policies, b.key)) or set_policy(b, b.own)
+    or set_policy(b, redis.call('HGET', policies, '*')) or set_policy(b, DEFAULT_POLICY)
   b.version = policy_version()
+  return found
 end
 
 -- ── buckets ─────────────────────────────────────────────────────────────────

@@ -13,6 +13,7 @@
 --        in µs; run number; attempt; rate; period in µs; burst; encoded job (only
 --        when it departs for the first time)
 
+go_on_when_full()
 local lead, lease, token = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local GONE, GO, PARKED = 0, 1, 2
 

@@ -20,6 +20,7 @@ for i = 1, #ARGV, 7 do
     if own ~= '' and own ~= b.own then
       b.own = own
       resolve(b)
+      if b.backlog > 0 then arm(b, now) end
     end
     if redis.call('HLEN', b.j) == 1 then redis.call('PERSIST', SHARD .. 'b:' .. key) end
     b.seq = b.seq + 1

@@ -7,7 +7,9 @@
 -- Reply: µs until the next lease ends (-1: none), then for each job: key, id, release number, run number, 1 if it departed or 0,
 --        round, pool
 
+go_on_when_full()
 local reply = { -1 }
+if now < grace then return { grace - now } end
 local names = redis.call('ZRANGEBYSCORE', SHARD .. 'lease', '-inf', int(now), 'LIMIT', 0, tonumber(ARGV[1]))
 for _, name in ipairs(names) do
   local id, key = string.match(name, '^(%S+) (.*)$')

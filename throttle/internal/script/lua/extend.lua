@@ -6,6 +6,7 @@
 -- ARGV[2..]   groups of 4: key, id, release number, run number (0: not departed yet)
 -- Reply: for each job 1, or 0 if it is no longer held
 
+go_on_when_full()
 local lease = tonumber(ARGV[1])
 local reply = {}
 for i = 2, #ARGV, 4 do

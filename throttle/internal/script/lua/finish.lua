@@ -9,6 +9,7 @@
 --             delay of a retry in µs, reason of a death
 -- Reply: for each job 1, or 0 if it was not held
 
+go_on_when_full()
 local lead = tonumber(ARGV[1])
 local reply = {}
 

@@ -1,6 +1,6 @@
 -- Purpose: replaces the stored policies of the shard.
--- Guarantee: the version moves only if something changed; buckets take the new
--- policy when they are next touched.
+-- Guarantee: the version moves only if something changed; release then looks at all
+-- buckets again, page by page, so that jobs that wait feel the change.
 --
 -- KEYS[1]     due set of the shard
 -- ARGV[1..]   groups of 2: key or '*', policy as "rate period burst max"
@@ -17,4 +17,6 @@ if not changed then return 0 end
 redis.call('DEL', SHARD .. 'policies')
 for i = 1, #ARGV, 2 do redis.call('HSET', SHARD .. 'policies', ARGV[i], ARGV[i + 1]) end
 redis.call('INCR', SHARD .. 'version')
+redis.call('SET', SHARD .. 'sweep', '0')
+redis.call('PUBLISH', WAKE, SHARD)
 return 1

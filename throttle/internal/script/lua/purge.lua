@@ -6,11 +6,12 @@
 -- ARGV[2]     most jobs to remove
 -- Reply: how many were removed
 
+go_on_when_full()
 local b = bucket(ARGV[1])
 local budget, removed = tonumber(ARGV[2]), 0
 for _, line in ipairs({ b.w, b.d }) do
-  local ids = redis.call('ZRANGE', line, 0, budget - removed - 1)
-  if budget - removed <= 0 then ids = {} end
+  local left = budget - removed
+  local ids = left > 0 and redis.call('ZRANGE', line, 0, left - 1) or {}
   for _, id in ipairs(ids) do
     local r = parse(redis.call('HGET', b.s, id)) or fresh(0)
     if line == b.w then b.backlog = math.max(0, b.backlog - r.cost) end

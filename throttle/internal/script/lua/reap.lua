@@ -9,6 +9,7 @@
 -- ARGV[3..]   groups of 5: key, id, release number, run number, "return" or "extend"
 -- Reply: for each job 1, or 0 if it was not touched
 
+go_on_when_full()
 local lead, lease = tonumber(ARGV[1]), tonumber(ARGV[2])
 local reply = {}
 for i = 3, #ARGV, 5 do

@@ -22,11 +22,29 @@ if earlier and string.sub(earlier, 1, #token + 1) == token .. ' ' then
   return cjson.decode(string.sub(earlier, #token + 2))
 end
 
+go_on_when_full()
 local reply = { -1, -1 }
 
+-- After a change of policies every bucket is due, a page of them a call.
+local cursor = redis.call('GET', SHARD .. 'sweep')
+if cursor then
+  local page = redis.call('ZSCAN', DUE, cursor, 'COUNT', 128)
+  for i = 1, #page[2], 2 do
+    if tonumber(page[2][i + 1]) > now then redis.call('ZADD', DUE, int(now), page[2][i]) end
+  end
+  if page[1] == '0' then
+    redis.call('DEL', SHARD .. 'sweep')
+  else
+    redis.call('SET', SHARD .. 'sweep', page[1])
+  end
+end
+
 -- Jobs whose delay is over join the line at the place they had.
+local promotions = budget
 local function promote(b)
-  local ids = redis.call('ZRANGEBYSCORE', b.d, '-inf', int(now), 'LIMIT', 0, CHUNK)
+  if promotions <= 0 then return end
+  local ids = redis.call('ZRANGEBYSCORE', b.d, '-inf', int(now), 'LIMIT', 0, math.min(CHUNK, promotions))
+  promotions = promotions - #ids
   for _, id in ipairs(ids) do
     redis.call('ZREM', b.d, id)
     rejoin(b, id, parse(redis.call('HGET', b.s, id)) or fresh(b.seq))
@@ -106,6 +124,7 @@ end
 commit()
 
 reply[1], reply[2] = time_to_first(DUE), time_to_first(SHARD .. 'lease')
+if redis.call('EXISTS', SHARD .. 'sweep') == 1 then reply[1] = 0 end
 if #reply > 2 then
   redis.call('SET', kept, token .. ' ' .. cjson.encode(reply), 'PX', 60000)
 end
