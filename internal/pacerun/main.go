@@ -56,7 +56,9 @@ type scenario struct {
 
 var eventsFile string
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() int {
 	pattern := flag.String("run", "", "run only scenarios whose names match this regular expression")
 	asJSON := flag.Bool("json", false, "print the figures as JSON")
 	rounds := flag.Int("count", 1, "run each scenario this many times")
@@ -65,7 +67,7 @@ func main() {
 	match, err := regexp.Compile(*pattern)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pacerun:", err)
-		os.Exit(2)
+		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -81,8 +83,9 @@ func main() {
 		writeTable(os.Stdout, figures)
 	}
 	if !ok {
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 func runAll(ctx context.Context, match *regexp.Regexp, rounds int) (figures []figure, ok bool) {

@@ -247,7 +247,7 @@ func stopped(ctx context.Context, s *sheet, e *env) error {
 		return err
 	}
 	defer sys.close()
-	if _, err := sys.schedule(); err != nil {
+	if err := sys.schedule(); err != nil {
 		return err
 	}
 	stop, err := sys.work(worker.Config{})
@@ -311,7 +311,7 @@ func failing(ctx context.Context, s *sheet, e *env) error {
 		return err
 	}
 	defer sys.close()
-	if _, err := sys.schedule(); err != nil {
+	if err := sys.schedule(); err != nil {
 		return err
 	}
 	attempts := &attempts{next: httpjob.NewHandler(httpjob.Config{})}

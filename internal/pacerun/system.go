@@ -57,12 +57,13 @@ func (s *system) run(name string, part func(context.Context) error) (stop func()
 	return stop
 }
 
-func (s *system) schedule() (stop func(), err error) {
+func (s *system) schedule() error {
 	scheduler, err := throttle.NewScheduler(s.queue, worker.NewDispatcher(s.client), throttle.SchedulerConfig{})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return s.run("scheduler", scheduler.Run), nil
+	s.run("scheduler", scheduler.Run)
+	return nil
 }
 
 // work runs a worker that makes the HTTP calls.
@@ -80,7 +81,7 @@ func (s *system) handle(config worker.Config, handler asynq.Handler) (stop func(
 }
 
 func (s *system) start() error {
-	if _, err := s.schedule(); err != nil {
+	if err := s.schedule(); err != nil {
 		return err
 	}
 	_, err := s.work(worker.Config{})

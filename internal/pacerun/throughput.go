@@ -60,7 +60,7 @@ func throughWeir(ctx context.Context, client redis.UniversalClient) (time.Durati
 		return 0, err
 	}
 	defer sys.close()
-	if _, err := sys.schedule(); err != nil {
+	if err := sys.schedule(); err != nil {
 		return 0, err
 	}
 	var done atomic.Int64

@@ -246,7 +246,7 @@ func (r *Redis) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start redis-server: %w", err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	said, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
 		return fmt.Errorf("start redis-server: %w", err)
