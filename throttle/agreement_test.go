@@ -17,8 +17,9 @@ import (
 // The scripts and the model answer the same, to the last bit, whatever is called in
 // whatever order at whatever time.
 func TestScriptsAgreeWithTheModel(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
-		checks(t, d.few(100))
+	onBoth(t, func(d *driven) {
+		t := d.t
+		checks(t, d.few(50))
 		rapid.Check(t, func(t *rapid.T) {
 			d.reset(t)
 			a := &agreement{d: d, model: newModel(d.now, d.mini != nil)}

@@ -22,7 +22,8 @@ func (d *driven) damage(t *testing.T, hash, field, value string) {
 }
 
 func TestDamagedJobGoesToTheDeadAndTheOthersGoOn(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		q := d.queue(t)
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "100/s", 20), MaxInFlight: 100})
 		d.run(t, d.scripts.Enqueue(0, entries("k", ids(10)...)))
@@ -61,7 +62,8 @@ func TestDamagedJobGoesToTheDeadAndTheOthersGoOn(t *testing.T) {
 }
 
 func TestDamagedRecordHoldsNothingUp(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		for _, when := range []string{"waiting", "delayed", "in flight"} {
 			t.Run(when, func(t *testing.T) {
 				d.reset(t)
@@ -90,7 +92,8 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 }
 
 func TestDamagedBucketCountsAsIdle(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		for _, field := range []string{"level", "at", "rate", "period", "burst", "max", "version", "seq", "backlog", "out", "flight"} {
 			t.Run(field, func(t *testing.T) {
 				d.reset(t)
@@ -111,7 +114,8 @@ func TestDamagedBucketCountsAsIdle(t *testing.T) {
 }
 
 func TestDamagedPolicyFallsBackToTheDefault(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		s := paced(t, d, "10/s", 2)
 		d.damage(t, script.ShardName(0)+"policies", "*", "10 0")
 		s.enqueue(entries("k", ids(5)...)...)
@@ -123,7 +127,8 @@ func TestDamagedPolicyFallsBackToTheDefault(t *testing.T) {
 // Nothing is left of a key that is idle, and what governs it is the same each time it
 // comes back.
 func TestDrainedKeyLeavesNothingBehind(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		own := script.PolicyText(2, time.Second.Microseconds(), 1, 7)
 		s := newSimulation(t, d)
 		for i := range 20 {
@@ -155,7 +160,8 @@ func withoutReplies(names []string) []string {
 }
 
 func TestAuditRepairsWhatWasDamaged(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		s := paced(t, d, "10/s", 5)
 		s.poll = 1000 * time.Hour
 		s.enqueue(entries("k", ids(10)...)...)

@@ -64,6 +64,7 @@ local function server_time() return driven end
 
 // A driven server stands still in time until the test moves it.
 type driven struct {
+	t       *testing.T
 	client  redis.UniversalClient
 	scripts *script.Set
 	now     time.Time
@@ -71,15 +72,15 @@ type driven struct {
 }
 
 // onBoth runs a test on a real server and on miniredis.
-func onBoth(t *testing.T, test func(t *testing.T, d *driven)) {
+func onBoth(t *testing.T, test func(d *driven)) {
 	t.Helper()
-	t.Run("redis", func(t *testing.T) { test(t, drivenRedis(t)) })
-	t.Run("miniredis", func(t *testing.T) { test(t, drivenMini(t)) })
+	t.Run("redis", func(t *testing.T) { test(drivenRedis(t)) })
+	t.Run("miniredis", func(t *testing.T) { test(drivenMini(t)) })
 }
 
 func drivenRedis(t *testing.T) *driven {
 	t.Helper()
-	d := &driven{client: throttletest.StartRedis(t).Client(), scripts: script.NewSetWithClock(drivenLua)}
+	d := &driven{t: t, client: throttletest.StartRedis(t).Client(), scripts: script.NewSetWithClock(drivenLua)}
 	d.reset(t)
 	return d
 }
@@ -92,23 +93,23 @@ func drivenMini(t *testing.T) *driven {
 	m.ClockTTL(true)
 	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	d := &driven{client: client, scripts: script.NewSetWithClock(wakesLua + string(clock)), mini: m}
+	d := &driven{t: t, client: client, scripts: script.NewSetWithClock(wakesLua + string(clock)), mini: m}
 	d.reset(t)
 	return d
 }
 
-// most is n on a real server, and at most 100 on miniredis, whose scripts take
-// milliseconds; few is for runs, a fifth.
+// most is n on a real server, and at most 60 on miniredis, whose scripts take
+// milliseconds; few is for runs, a tenth.
 func (d *driven) most(n int) int {
 	if d.mini != nil {
-		return min(n, 100)
+		return min(n, 60)
 	}
 	return n
 }
 
 func (d *driven) few(n int) int {
 	if d.mini != nil {
-		return n / 5
+		return n / 10
 	}
 	return n
 }
@@ -193,7 +194,8 @@ func entries(key string, ids ...string) []script.Entry {
 }
 
 func TestDrivenClockMovesTimeAndExpiryTogether(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1/4s", 1), MaxInFlight: 10})
 		d.run(t, d.scripts.Enqueue(0, entries("k", "a")))
 		released := released(d.run(t, d.scripts.Release(0, releasing("1"))))

@@ -1,7 +1,6 @@
 package throttle_test
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -54,7 +53,7 @@ func TestJobBounds(t *testing.T) {
 			err := j.Validate(bound)
 			require.ErrorIs(t, err, throttle.ErrInvalid, "%s %d", field, i)
 			var e *throttle.InvalidError
-			require.True(t, errors.As(err, &e))
+			require.ErrorAs(t, err, &e)
 			require.Equal(t, field, e.Field)
 			require.NotEmpty(t, e.Allowed)
 		}

@@ -16,7 +16,8 @@ import (
 // Keys that look alike once they are joined with something have lines, buckets, leases
 // and dead letters of their own.
 func TestKeysNeverShareState(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		q := d.queue(t)
 		keys := []string{"a:b:c", "a:b", "b:c", "w:a", "a", "b:a", "1 a", " a", "a ", "a\x00", "A", "{00}:a", "}:b:a", "reply:s", "due", "*", "10.0.0.1", "/a|b", "/ab|"}
 		s := newSimulation(t, d)

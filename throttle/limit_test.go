@@ -108,7 +108,6 @@ func TestLimitBounds(t *testing.T) {
 // From an idle bucket burst jobs leave at once, and the next one interval later,
 // whatever the burst.
 func TestBucketWaits(t *testing.T) {
-	at := func(us int64) time.Time { return time.UnixMicro(us) }
 	type step struct {
 		us   int64
 		cost float64
@@ -134,8 +133,8 @@ func TestBucketWaits(t *testing.T) {
 			require.NoError(t, err)
 			b := throttle.Bucket{Limit: throttle.Limit{Rate: n, Period: per, Burst: c.burst}}
 			for i, s := range c.steps {
-				require.Equal(t, s.wait, b.Wait(at(s.us), s.cost), "step %d", i)
-				b.Take(at(s.us), s.cost)
+				require.Equal(t, s.wait, b.Wait(time.UnixMicro(s.us), s.cost), "step %d", i)
+				b.Take(time.UnixMicro(s.us), s.cost)
 				if s.wait > 0 { // it was told to wait: that charge is not part of the table
 					b.Level -= s.cost
 				}

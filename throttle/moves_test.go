@@ -47,11 +47,3 @@ func ends(what string, jobs []script.Hold) []script.End {
 	}
 	return out
 }
-
-func idsOf(jobs []script.Released) []string {
-	out := make([]string, len(jobs))
-	for i, j := range jobs {
-		out[i] = j.ID
-	}
-	return out
-}

@@ -52,8 +52,9 @@ func drawnSimulation(t *rapid.T, d *driven, l throttle.Limit, max int) *simulati
 // and come again, workers that stand still and a clock that steps back. And every job
 // gets through.
 func TestNoWindowHoldsMoreThanBurstAndRate(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
-		checks(t, d.few(25))
+	onBoth(t, func(d *driven) {
+		t := d.t
+		checks(t, d.few(20))
 		rapid.Check(t, func(t *rapid.T) {
 			l := drawLimit(t)
 			s := drawnSimulation(t, d, l, rapid.SampledFrom([]int{1, 5, 1000}).Draw(t, "max in flight"))
@@ -90,8 +91,9 @@ func TestNoWindowHoldsMoreThanBurstAndRate(t *testing.T) {
 // A backlogged key never idles longer than its limit asks for while workers are free,
 // and its jobs leave in the order they came.
 func TestBackloggedKeyIsNeverIdle(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
-		checks(t, d.few(25))
+	onBoth(t, func(d *driven) {
+		t := d.t
+		checks(t, d.few(20))
 		rapid.Check(t, func(t *rapid.T) {
 			l := drawLimit(t)
 			s := drawnSimulation(t, d, l, 10_000)

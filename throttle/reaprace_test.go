@@ -13,7 +13,8 @@ import (
 // The reaper has read its list, and the holder of a job acts before the reaper does:
 // the job is the holder's, a thousand times.
 func TestReaperNeverTakesBackWhatItsHolderDealtWith(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1000000/s", 1000), MaxInFlight: 100})
 		for i, id := range ids(d.most(1000)) {
 			d.run(t, d.scripts.Enqueue(0, entries("k", id)))
@@ -50,7 +51,8 @@ func TestReaperNeverTakesBackWhatItsHolderDealtWith(t *testing.T) {
 // Whoever held a job loses every say in it once it was taken back, even when it was
 // finished by another and a job of the same id was enqueued since.
 func TestLateHolderHasNoSay(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1000/s", 100), MaxInFlight: 100})
 		d.run(t, d.scripts.Enqueue(0, entries("k", "a")))
 		late := holds(released(d.run(t, d.scripts.Release(0, releasing("1")))))
@@ -94,7 +96,8 @@ func TestLateHolderHasNoSay(t *testing.T) {
 
 // A call whose answer was lost is made again and changes nothing more.
 func TestRepeatedCallsAreAnsweredAgain(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "10/s", 3), MaxInFlight: 100})
 		d.run(t, d.scripts.Enqueue(0, entries("k", ids(20)...)))
 		_, places := d.run(t, d.scripts.Enqueue(0, entries("k", "000002"))).Places()

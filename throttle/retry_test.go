@@ -20,7 +20,8 @@ func upTo(attempts int64) func(departure) (string, time.Duration) {
 }
 
 func TestRetriesLeaveUnderTheLimitLikeEverythingElse(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		s := paced(t, d, "1/s", 1)
 		s.end = upTo(3)
 		from := s.now
@@ -35,7 +36,8 @@ func TestRetriesLeaveUnderTheLimitLikeEverythingElse(t *testing.T) {
 }
 
 func TestDeferralSpendsNoAttempt(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		s := paced(t, d, "10/s", 2)
 		s.end = upTo(3)
 		d.run(t, d.scripts.Enqueue(0, entries("k", "before", "deferred")))
@@ -71,7 +73,8 @@ func TestDeferralSpendsNoAttempt(t *testing.T) {
 }
 
 func TestRetryWaitsForItsDelayAndKeepsItsPlace(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		s := paced(t, d, "10/s", 1)
 		s.latency = func() time.Duration { return 0 }
 		s.end = func(d departure) (string, time.Duration) {
@@ -96,7 +99,8 @@ func TestRetryWaitsForItsDelayAndKeepsItsPlace(t *testing.T) {
 // A line that is blocked because too many jobs are in flight was forgotten until the
 // delay of a retry was over: the bucket was armed, but only for the retry.
 func TestDelayedJobDoesNotHideABlockedLine(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		s := paced(t, d, "100/s", 10)
 		d.run(t, d.scripts.Policies(0, []string{"*", script.PolicyText(100, time.Second.Microseconds(), 10, 2)}))
 		s.poll, s.work = 1000*time.Hour, 10*time.Millisecond
@@ -113,7 +117,8 @@ func TestDelayedJobDoesNotHideABlockedLine(t *testing.T) {
 }
 
 func TestDelayedJobLeavesNoEarlierThanAsked(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		s := paced(t, d, "100/s", 10)
 		from := s.now
 		jobs := entries("k", "later", "past", "now")

@@ -165,7 +165,7 @@ func TestJobsOfALostWorkerComeBackWithTheirAttempt(t *testing.T) {
 	q := queueOn(t, throttletest.StartRedis(t).Client())
 	unlimited(t, q)
 	var c courier
-	runScheduler(t, q, &c, throttle.SchedulerConfig{})
+	runScheduler(t, q, &c, throttle.SchedulerConfig{Lease: time.Second})
 	p, err := throttle.NewPermits(q, 0)
 	require.NoError(t, err)
 	_, err = q.Enqueue(t.Context(), throttle.Job{Key: "k", ID: "1", Type: "t"})

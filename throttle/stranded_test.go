@@ -11,7 +11,8 @@ import (
 // outside the bucket. What room is left must go on being used: the key was looked at
 // too early for a dear job, and then not again before the stranded job's lease ended.
 func TestStrandedJobDoesNotHoldUpItsKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *driven) {
+	onBoth(t, func(d *driven) {
+		t := d.t
 		s := paced(t, d, "10/s", 10)
 		s.latency = func() time.Duration { return 0 }
 		jobs := entries("k", ids(12)...)

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -63,6 +64,32 @@ func TestParcelIsAliveUntilItIsDelivered(t *testing.T) {
 	look := asynq.NewInspectorFromRedisClient(s.client)
 	require.NoError(t, look.ArchiveTask("mail", "weir:"+throttle.ParcelID("r", 7)))
 	require.False(t, alive("r", "mail"), "nobody delivers an archived task")
+}
+
+// What counts is whether the server that took it is alive.
+func TestParcelThatAServerTookIsAliveWithItsServer(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	d := worker.NewDispatcher(s.client)
+	alive := func() bool {
+		ok, err := d.Alive(t.Context(), "r", "mail")
+		require.NoError(t, err)
+		return ok
+	}
+	require.NoError(t, d.Dispatch(t.Context(), []throttle.Parcel{parcel("r", 0, "mail")}))
+	// As asynq's dequeue does, for a server that died thereafter.
+	id := "weir:" + throttle.ParcelID("r", 0)
+	require.NoError(t, s.client.LMove(t.Context(), "asynq:{mail}:pending", "asynq:{mail}:active", "RIGHT", "LEFT").Err())
+	require.NoError(t, s.client.HSet(t.Context(), "asynq:{mail}:t:"+id, "state", "active").Err())
+	require.False(t, alive())
+
+	g := make(gate)
+	server := asynq.NewServerFromRedisClient(s.client, asynq.Config{Queues: map[string]int{"mail": 1}, LogLevel: asynq.FatalLevel})
+	require.NoError(t, server.Start(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error { return g.pass(ctx) })))
+	defer server.Shutdown()
+	defer close(g)
+	require.NoError(t, s.client.LMove(t.Context(), "asynq:{mail}:active", "asynq:{mail}:pending", "RIGHT", "LEFT").Err())
+	s.eventually(alive, "the server does not tell what it works on")
 }
 
 // A job runs in the pool that it names, and nowhere else.

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,6 +41,26 @@ func TestHighRateIsReached(t *testing.T) {
 	c.wait("k", 1500)
 	r := s.report(c, "k", ids(1500))
 	require.NoError(t, r.Check(throttletest.Bounds{MinRatio: 0.3, MaxExcess: 1})) // 0.99 where nothing else runs
+}
+
+// From scheduler to worker all is pushed: nobody waits for somebody else's poll.
+func TestIdleSystemDeliversAtOnce(t *testing.T) {
+	t.Parallel()
+	const n = 15
+	s := newSystem(t)
+	s.limit("1000/s", 100, "k")
+	c := s.calls()
+	s.work(worker.Config{}, c.handler(nil))
+	s.schedule()
+	var delays []time.Duration
+	for i, job := range jobs("k", n) {
+		sent := time.Now()
+		s.enqueue(job)
+		delays = append(delays, c.wait("k", i+1)[i].began.Sub(sent))
+		s.empty("k")
+	}
+	slices.Sort(delays)
+	require.Less(t, delays[n/2], 60*time.Millisecond, "of %v", delays) // 2 ms where nothing else runs
 }
 
 func TestThrottledKeyLeavesOthersAlone(t *testing.T) {

@@ -160,7 +160,7 @@ func TestWithoutWorkersNothingPilesUp(t *testing.T) {
 	s.scheduleWith(throttle.SchedulerConfig{Lease: time.Second, Poll: 50 * time.Millisecond}, nil)
 	s.evaluations(20)
 	const most = 5 + 100/10 + 1 // burst, rate × lead, and the one whose slot is a lead away
-	pending := func() int64 { return s.redis.Client().LLen(context.Background(), "asynq:{default}:pending").Val() }
+	pending := func() int64 { return s.redis.Client().LLen(context.Background(), "asynq:{"+throttle.DefaultPool+"}:pending").Val() }
 	for range 3 { // about a lease each
 		k, err := s.queue.Key(t.Context(), "k")
 		require.NoError(t, err)
