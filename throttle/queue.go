@@ -64,7 +64,8 @@ func newQueue(ctx context.Context, client redis.UniversalClient, config QueueCon
 }
 
 // SetPolicies replaces all stored policies. Schedulers look at every bucket again,
-// so jobs that wait feel the change, within a second or so for thousands of keys.
+// so jobs that wait feel the change, within a second or so for thousands of keys; a
+// key that has its most jobs in flight, when one of them ends.
 // Nothing is written if one policy is invalid or two are for one key.
 func (q *Queue) SetPolicies(ctx context.Context, policies []Policy) error {
 	seen := make(map[string]bool, len(policies))

@@ -3,8 +3,8 @@ package throttle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"net"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -98,6 +98,10 @@ type Scheduler struct {
 	wake     chan int // shard to look at, everyShard for all
 	leases   *alarms  // when leases of each shard may end
 	ran      atomic.Bool
+
+	mu        sync.Mutex
+	refused   map[string]int // times in a row that a pool could not be handed over to
+	returning sync.WaitGroup // jobs that go back for it
 }
 
 // shardState is when to look at a shard, and what is known of a release that was
@@ -128,6 +132,7 @@ func NewScheduler(q *Queue, d Dispatcher, config SchedulerConfig) (*Scheduler, e
 	s := &Scheduler{
 		config: config, store: q.store, permits: permits, dispatch: d, name: newName(),
 		wake: make(chan int, 4*q.store.shards), leases: newAlarms(q.store.shards),
+		refused: make(map[string]int),
 	}
 	for range q.store.shards {
 		s.shards = append(s.shards, &shardState{})
@@ -146,6 +151,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		parts.Go(func() { part(ctx) })
 	}
 	s.schedule(ctx)
+	s.returning.Wait()
 	parts.Wait()
 	return nil
 }
@@ -154,7 +160,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 func (s *Scheduler) schedule(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for failures := 0; ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -170,14 +176,7 @@ func (s *Scheduler) schedule(ctx context.Context) {
 				drained = true
 			}
 		}
-		// A round that was begun is ended: what it released must reach a worker.
-		if err := s.round(context.WithoutCancel(ctx)); err != nil && ctx.Err() == nil {
-			failures++
-			s.config.Logger.Warn("handing over failed", "error", err, "failures", failures)
-			sleep(ctx, backoff(failures))
-		} else {
-			failures = 0
-		}
+		s.round(ctx)
 		timer.Reset(time.Until(s.earliest()))
 	}
 }
@@ -212,8 +211,9 @@ func (s *Scheduler) earliest() time.Time {
 	return first
 }
 
-// round looks at the shards that are due and hands over what they release.
-func (s *Scheduler) round(ctx context.Context) error {
+// round looks at the shards that are due and hands over what they release. One that
+// was begun is ended whatever becomes of ctx: what it released must reach a worker.
+func (s *Scheduler) round(ctx context.Context) {
 	now := time.Now()
 	s.rounds++
 	round := s.name + "-" + strconv.FormatInt(s.rounds, 36)
@@ -224,7 +224,7 @@ func (s *Scheduler) round(ctx context.Context) error {
 		}
 	}
 	if len(due) == 0 {
-		return nil
+		return
 	}
 	most := min(mostPerShard, mostPerRound/len(due))
 	calls := make([]*script.Call, 0, len(due))
@@ -238,7 +238,8 @@ func (s *Scheduler) round(ctx context.Context) error {
 			Most: most, Round: state.round, Scheduler: s.name, Token: state.token,
 		}))
 	}
-	s.release(ctx, calls)
+	whole := context.WithoutCancel(ctx)
+	s.release(whole, calls)
 	parcels := newParcels()
 	for _, call := range calls {
 		state := s.shards[call.Shard]
@@ -259,16 +260,37 @@ func (s *Scheduler) round(ctx context.Context) error {
 			s.fail(call, parcels.numbered(s.shards[call.Shard].round))
 		}
 	}
-	if len(parcels.filled) == 0 {
-		return nil
+	pools := make(map[string][]Parcel)
+	for _, p := range parcels.filled {
+		pools[p.Pool] = append(pools[p.Pool], p)
 	}
-	ctx, cancel := context.WithTimeout(ctx, handOverTimeout)
+	var sending sync.WaitGroup
+	for pool, parcels := range pools {
+		sending.Go(func() { s.handOver(ctx, pool, parcels) })
+	}
+	sending.Wait()
+}
+
+// handOver gives the parcels of a pool to the dispatcher. What it does not take goes
+// back into its buckets after a while, at most as long as its leases; other pools do
+// not wait for it.
+func (s *Scheduler) handOver(ctx context.Context, pool string, parcels []Parcel) {
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverTimeout)
 	defer cancel()
-	if err := s.dispatch.Dispatch(ctx, parcels.filled); err != nil {
-		s.giveBack(ctx, parcels.filled)
-		return fmt.Errorf("hand over %d parcels: %w", len(parcels.filled), err)
+	err := s.dispatch.Dispatch(whole, parcels)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		delete(s.refused, pool)
+		return
 	}
-	return nil
+	s.refused[pool]++
+	failures := s.refused[pool]
+	s.config.Logger.Warn("handing over failed", "pool", pool, "parcels", len(parcels), "error", err, "failures", failures)
+	s.returning.Go(func() {
+		sleep(ctx, backoff(failures))
+		s.giveBack(ctx, parcels)
+	})
 }
 
 func (s *Scheduler) release(ctx context.Context, calls []*script.Call) {
@@ -309,29 +331,48 @@ func (s *Scheduler) giveBack(ctx context.Context, parcels []Parcel) {
 	}
 }
 
-// listen passes on the wake-up messages of enqueue, depart and finish. After a
-// lost connection every shard is looked at, since messages may have been missed.
+// listen passes on the wake-up messages of enqueue, depart and finish until ctx ends.
 func (s *Scheduler) listen(ctx context.Context) {
-	sub := s.store.client.Subscribe(ctx, script.WakeChannel)
-	// Receive does not heed its context while it reads.
-	defer context.AfterFunc(ctx, func() { _ = sub.Close() })()
+	for failures := 0; ctx.Err() == nil; failures++ {
+		sub := s.store.client.Subscribe(ctx, script.WakeChannel)
+		// Receive does not heed its context while it reads.
+		stop := context.AfterFunc(ctx, func() { _ = sub.Close() })
+		if s.hearAll(ctx, sub) {
+			failures = 0
+		}
+		if stop() {
+			_ = sub.Close()
+		}
+		sleep(ctx, backoff(failures))
+	}
+}
+
+// quiet is how long a subscription may say nothing before it has to answer a ping.
+const quiet = 10 * time.Second
+
+// hearAll passes on messages until the subscription fails, and tells whether there
+// were any. When it is made every shard is looked at: messages may have been missed.
+func (s *Scheduler) hearAll(ctx context.Context, sub *redis.PubSub) (any bool) {
 	byName := make(map[string]int, len(s.shards))
 	for i := range s.shards {
 		byName[script.ShardName(i)] = i
 	}
-	for failures := 0; ; {
-		msg, err := sub.Receive(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			failures++
-			sleep(ctx, backoff(failures))
+	for asked := false; ; {
+		msg, err := sub.ReceiveTimeout(ctx, quiet)
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() && !asked && sub.Ping(ctx) == nil {
+			asked = true
 			continue
 		}
-		failures = 0
+		if err != nil {
+			return any
+		}
+		any, asked = true, false
 		shard := everyShard
-		if m, ok := msg.(*redis.Message); ok {
+		switch m := msg.(type) {
+		case *redis.Pong:
+			continue
+		case *redis.Message:
 			if n, known := byName[m.Payload]; known {
 				shard = n
 			}
@@ -339,7 +380,7 @@ func (s *Scheduler) listen(ctx context.Context) {
 		select {
 		case s.wake <- shard:
 		case <-ctx.Done():
-			return
+			return any
 		}
 	}
 }

@@ -32,9 +32,10 @@ func (l *load) end() {
 
 // held is a job in this worker's hands, from the parcel to the end of its run.
 type held struct {
-	parcel *load
-	order  int64 // of arrival in this process
-	shard  int
+	parcel  *load
+	order   int64 // of arrival in this process
+	arrived time.Time
+	shard   int
 
 	mu     sync.Mutex
 	hold   throttle.Hold

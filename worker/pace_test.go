@@ -87,7 +87,7 @@ func TestLookingAtAnEmptyQueueSpendsNothing(t *testing.T) {
 	s.work(worker.Config{}, c.handler(nil))
 	s.scheduleWith(throttle.SchedulerConfig{Poll: 10 * time.Millisecond}, nil)
 	s.scheduleWith(throttle.SchedulerConfig{Poll: 10 * time.Millisecond}, nil)
-	s.evaluations(100)
+	s.evaluations(100 * 16) // looks at sixteen shards
 	sent := time.Now()
 	s.enqueue(jobs("k", 5)...)
 	list := c.wait("k", 5)

@@ -1,6 +1,10 @@
 package worker
 
-import "sync"
+import (
+	"slices"
+	"sync"
+	"time"
+)
 
 // places admits jobs to the worker's limited number of places, the keys taking
 // turns: a key with a mountain of jobs does not keep a key with one waiting. Jobs
@@ -12,10 +16,35 @@ type places struct {
 	lines  map[string][]*held
 	turns  []string // keys with jobs in line, the next one first
 	admit  func([]*held)
+	room   chan struct{} // holds one message: there is a free place
 }
 
 func newPlaces(n int, admit func([]*held)) *places {
-	return &places{free: n, lines: make(map[string][]*held), admit: admit}
+	return &places{free: n, lines: make(map[string][]*held), admit: admit, room: make(chan struct{}, 1)}
+}
+
+// full tells whether a job that came now would have to wait.
+func (p *places) full() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.free == 0 && !p.closed
+}
+
+// stale takes out the lines whose first job came before the given instant: other
+// workers may have room for them. A line goes as a whole, or its order would be lost.
+func (p *places) stale(before time.Time) (jobs []*held) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.turns = slices.DeleteFunc(p.turns, func(key string) bool {
+		line := p.lines[key]
+		if !line[0].arrived.Before(before) {
+			return false
+		}
+		jobs = append(jobs, line...)
+		delete(p.lines, key)
+		return true
+	})
+	return jobs
 }
 
 // add puts jobs in line and admits what fits. It returns the jobs it refuses,
@@ -64,6 +93,12 @@ func (p *places) fill() {
 	}
 	if len(in) > 0 {
 		p.admit(in)
+	}
+	if p.free > 0 {
+		select {
+		case p.room <- struct{}{}:
+		default:
+		}
 	}
 }
 

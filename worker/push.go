@@ -35,6 +35,7 @@ type pushClient struct {
 	handed bool          // asynq has got a parcel that is not known to be taken in
 	taken  chan struct{} // holds one message: it is
 	stop   <-chan struct{}
+	places *places // parcels are left to others while there is no free one; nil for no end of places
 
 	mu    sync.Mutex
 	empty int // dequeues in a row that found nothing
@@ -67,6 +68,11 @@ func (c *pushClient) EvalSha(ctx context.Context, sha string, keys []string, arg
 	case <-c.taken: // of a parcel that came another way
 	default:
 	}
+	if !c.hasRoom() {
+		nothing := redis.NewCmd(ctx)
+		nothing.SetErr(redis.Nil)
+		return nothing
+	}
 	cmd := c.dequeue(ctx, sha, keys, args)
 	c.handed = cmd.Err() == nil
 	return cmd
@@ -91,6 +97,21 @@ func (c *pushClient) dequeue(ctx context.Context, sha string, keys []string, arg
 		return cmd
 	}
 	return c.UniversalClient.EvalSha(ctx, sha, keys, args...)
+}
+
+// hasRoom waits for a free place, not for long.
+func (c *pushClient) hasRoom() bool {
+	if c.places == nil || !c.places.full() {
+		return true
+	}
+	timer := time.NewTimer(idleWait)
+	defer timer.Stop()
+	select {
+	case <-c.places.room:
+	case <-timer.C:
+	case <-c.stop:
+	}
+	return !c.places.full()
 }
 
 // order waits until the parcel of the last dequeue has been taken in. asynq runs

@@ -77,10 +77,12 @@ func (s *Server) Run(ctx context.Context, handler asynq.Handler) error {
 		parts.Go(func() { s.endings[shard].run(background) })
 	}
 	parts.Go(func() { s.renew(background) })
+	parts.Go(func() { s.unload(background) })
 	defer parts.Wait()
 	defer done()
 
 	s.push = newPushClient(s.client, len(s.config.Pools), ctx.Done())
+	s.push.places = s.places
 	listening, deaf := context.WithCancel(background)
 	defer deaf()
 	parts.Go(func() { s.push.listen(listening) })
@@ -135,7 +137,7 @@ func (s *Server) takeIn(task *asynq.Task) (*load, error) {
 	parcel := newLoad(len(jobs))
 	in := make([]*held, 0, len(jobs))
 	for _, hold := range jobs {
-		h := &held{parcel: parcel, order: s.arrivals.Add(1), hold: hold}
+		h := &held{parcel: parcel, order: s.arrivals.Add(1), arrived: time.Now(), hold: hold}
 		if s.hands.take(h, s.permits.Shard(hold.Key)) {
 			in = append(in, h)
 		} else {
@@ -146,6 +148,23 @@ func (s *Server) takeIn(task *asynq.Task) (*load, error) {
 		s.giveBack(h)
 	}
 	return parcel, nil
+}
+
+// unload gives back jobs that find no place for some leads, until ctx ends: a worker
+// whose calls hang must not keep them from the others.
+func (s *Server) unload(ctx context.Context) {
+	ticker := time.NewTicker(s.config.Lead)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			for _, h := range s.places.stale(now.Add(-5 * s.config.Lead)) {
+				s.giveBack(h)
+			}
+		}
+	}
 }
 
 // drain ends what is at hand: first what has not departed, then what is running,

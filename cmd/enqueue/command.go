@@ -15,7 +15,8 @@ limit of its key allows: it waits, and is never refused for being over the limit
 One job comes from flags. Many come from --file: one JSON object a line with
   id, key, url, method, headers, cost, delay, and the body as one of
   body (text), body_base64 (any bytes) or payload (any JSON, sent as it stands).
-Flags fill what a line leaves out. A bad line is reported with its number, and the
+Flags fill what a line leaves out; --id, --data and --data-file, which are of one job,
+cannot go with --file. A bad line is reported with its number, and the
 rest goes on. Other fields are ignored, with one warning for the file.
 
 A job whose id is already there under its key is a duplicate and changes nothing,
@@ -72,12 +73,15 @@ func newCommand(term terminal) *cobra.Command {
 		// Not echoed: a stray argument is most likely a value without its quotes.
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return errors.New("there is an argument without a flag: quote values that contain spaces")
+				return errors.New("there is an argument without a flag; if it is part of a value with spaces, quote the value")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.changed = cmd.Flags().Changed
+			if err := s.exclusive(); err != nil {
+				return err
+			}
 			if s.file != "" {
 				return enqueueMany(cmd.Context(), s, term)
 			}
@@ -88,9 +92,6 @@ func newCommand(term terminal) *cobra.Command {
 	cmd.SetOut(term.out)
 	cmd.SetErr(term.err)
 	s.register(cmd.Flags())
-	for _, single := range []string{"id", "data", "data-file"} {
-		cmd.MarkFlagsMutuallyExclusive("file", single)
-	}
-	cmd.MarkFlagsMutuallyExclusive("data", "data-file")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badValue(err) })
 	return cmd
 }

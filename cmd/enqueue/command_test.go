@@ -28,7 +28,7 @@ func TestHelp(t *testing.T) {
 	r := command(t.Context(), "", "--help")
 	require.Zero(t, r.code)
 	require.Empty(t, r.err)
-	for _, part := range []string{"Exit codes:", "130  interrupted", "Examples:", "--redis URL", "--batch JOBS", "enqueue --file FILE [flags]\n"} {
+	for _, part := range []string{"Exit codes:", "130  interrupted", "Examples:", "--redis URL", "--batch JOBS", "enqueue --file FILE [flags]\n", "cannot go with --file"} {
 		require.Contains(t, r.out, part)
 	}
 	t.Setenv(redisEnv, "redis://user:SECRET@127.0.0.1:1")
@@ -48,46 +48,50 @@ func TestWrongUsage(t *testing.T) {
 		want string
 	}{
 		{"nothing", nil, "nothing to enqueue: give --key and --url for one job, or --file for many"},
-		{"argument", job("stray", secret), "argument without a flag"},
+		{"argument", job("stray", secret), "argument without a flag; if it is part of a value with spaces, quote the value"},
 		{"unknown flag", job("--nope"), "unknown flag: --nope"},
 		{"no key", []string{"--url", "http://a"}, "--key is missing"},
 		{"no URL", []string{"--key", "k"}, "--url is missing"},
 		{"empty key", []string{"--key", "", "--url", "http://a"}, "--key is empty"},
 		{"empty id", job("--id", ""), "--id is empty"},
 		{"empty file name", []string{"--file", ""}, "--file is empty"},
-		{"long key", []string{"--key", strings.Repeat("k", 513), "--url", "http://a"}, "key 513 is not allowed: want at most 512 bytes"},
+		{"long key", []string{"--key", strings.Repeat("k", 513), "--url", "http://a"}, "--key 513 is not allowed: want at most 512 bytes"},
 		{"key that is not UTF-8", []string{"--key", "\xff", "--url", "http://a"}, "valid UTF-8"},
-		{"bad URL", []string{"--key", "k", "--url", "/" + secret}, "url without http:// or https:// in front"},
-		{"bad id", job("--id", "a b"), `id "a b" is not allowed`},
-		{"bad method", job("--method", "A B"), `method "A B" is not allowed`},
+		{"bad URL", []string{"--key", "k", "--url", "/" + secret}, "--url without http:// or https:// in front"},
+		{"bad id", job("--id", "a b"), `--id "a b" is not allowed`},
+		{"bad method", job("--method", "A B"), `--method "A B" is not allowed`},
 		{"header without colon", job("--header", "Bearer "+secret), "--header number 1 has no colon: want 'Name: value'"},
-		{"header name", job("--header", "Bad Name: "+secret), `headers "Bad Name" is not allowed`},
-		{"header value", job("--header", "X-A: a\r\n"+secret), `headers["X-A"]`},
+		{"header name", job("--header", "Bad Name: "+secret), `--header "Bad Name" is not allowed`},
+		{"header value", job("--header", "X-A: a\r\n"+secret), `--header "X-A"`},
 		{"header twice", job("--header", "X-A: 1", "--header", "x-a: 2"), `--header "X-A" is given twice`},
 		{"cost 0", job("--cost", "0"), "--cost 0 is not allowed: want a whole number from 1 to 1000000000"},
 		{"cost -1", job("--cost", "-1"), "--cost -1 is not allowed"},
-		{"cost too high", job("--cost", "1000000001"), "cost 1000000001 is not allowed"},
-		{"negative delay", job("--delay", "-1s"), "delay -1s is not allowed"},
-		{"delay without unit", job("--delay", "5"), `"5"`},
-		{"delay beyond 2262", job("--delay", "2562000h"), "not_before"},
-		{"negative timeout", job("--timeout", "-1s"), "timeout -1s is not allowed"},
-		{"rate 0", job("--rate", "0/s"), `rate "0/s" is not allowed`},
-		{"rate NaN", job("--rate", "NaN/s"), `rate "NaN/s" is not allowed`},
+		{"cost too high", job("--cost", "1000000001"), "--cost 1000000001 is not allowed"},
+		{"negative delay", job("--delay", "-1s"), "--delay -1s is not allowed"},
+		{"delay without unit", job("--delay", "5"), `--delay "5" is not allowed: want a duration such as 1.5s`},
+		{"delay in words", job("--delay", "soon"), `--delay "soon" is not allowed: want a duration such as 1.5s`},
+		{"cost in words", job("--cost", "two"), `--cost "two" is not allowed: want a whole number`},
+		{"json in words", job("--json=maybe"), `--json "maybe" is not allowed: want true or false`},
+		{"delay beyond 2262", job("--delay", "2562000h"), "--delay "},
+		{"negative timeout", job("--timeout", "-1s"), "--timeout -1s is not allowed"},
+		{"rate 0", job("--rate", "0/s"), `--rate "0/s" is not allowed`},
+		{"rate NaN", job("--rate", "NaN/s"), `--rate "NaN/s" is not allowed`},
 		{"empty rate", job("--rate", ""), "--rate is empty"},
-		{"burst 0", job("--rate", "1/s", "--burst", "0"), "burst 0 is not allowed"},
+		{"burst 0", job("--rate", "1/s", "--burst", "0"), "--burst 0 is not allowed"},
 		{"burst alone", job("--burst", "5"), "--burst needs --rate"},
 		{"batch 0", []string{"--file", "-", "--batch", "0"}, "--batch 0 is not allowed: want a whole number from 1 to 10000"},
 		{"batch too high", []string{"--file", "-", "--batch", "10001"}, "--batch 10001 is not allowed"},
 		{"batch without file", job("--batch", "5"), "--batch needs --file"},
-		{"two bodies", job("--data", "x", "--data-file", "-"), "[data data-file]"},
-		{"file and id", []string{"--file", "-", "--id", "x"}, "[file id]"},
-		{"file and data", []string{"--file", "-", "--data", "x"}, "[file data]"},
+		{"two bodies", job("--data", "x", "--data-file", "-"), "--data and --data-file exclude each other: give one of them"},
+		{"file and id", []string{"--file", "-", "--id", "x"}, "--file and --id exclude each other"},
+		{"file and data", []string{"--file", "-", "--data", "x"}, "--file and --data exclude each other"},
 		{"missing file", []string{"--file", "no-such-file"}, "no-such-file"},
 		{"missing data file", job("--data-file", "no-such-file"), "no-such-file"},
 		{"data file over the bound", job("--data-file", big), "want at most 1048576 bytes"},
-		{"data over the bound", job("--data", strings.Repeat("x", 1<<20+1)), "body of 1048577 bytes is not allowed: want at most 1048576 bytes"},
-		{"default URL of a file", []string{"--file", "-", "--url", "ftp://" + secret}, "url without http://"},
-		{"Redis URL", job("--redis", "http://u:"+secret+"@h"), "redis"},
+		{"data over the bound", job("--data", strings.Repeat("x", 1<<20+1)), "--data of 1048577 bytes is not allowed: want at most 1048576 bytes"},
+		{"default URL of a file", []string{"--file", "-", "--url", "ftp://" + secret}, "--url without http://"},
+		{"Redis URL", job("--redis", "http://u:"+secret+"@h"), "--redis is not a Redis URL: want a URL that starts with redis://"},
+		{"Redis URL of a file", []string{"--file", "-", "--redis", secret}, "--redis is not a Redis URL"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := command(t.Context(), "", c.args...)
@@ -109,7 +113,7 @@ func TestRedisAway(t *testing.T) {
 			r := command(t.Context(), "{}\n", args...)
 			require.Equal(t, exitRedis, r.code)
 			require.Empty(t, r.out)
-			require.Contains(t, r.err, "nothing was enqueued")
+			require.Contains(t, r.err, "nothing was enqueued: start one, or set --redis or WEIR_REDIS")
 			require.NotContains(t, r.err, "S3CRET")
 		})
 	}

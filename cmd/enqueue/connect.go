@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,10 +19,11 @@ type target struct {
 	ahead  time.Duration // how far the clock of Redis is ahead of ours
 }
 
-func connect(ctx context.Context, redisURL string) (*target, error) {
+// connect opens the Redis at redisURL, which from gave.
+func connect(ctx context.Context, redisURL, from string) (*target, error) {
 	client, err := throttle.Open(redisURL)
 	if err != nil {
-		return nil, &failure{code: exitInvalid, err: err}
+		return nil, &failure{code: exitInvalid, err: notConnected(err, from)}
 	}
 	t := &target{client: client}
 	if t.queue, err = throttle.NewQueue(ctx, client, throttle.QueueConfig{}); err == nil {
@@ -28,7 +31,12 @@ func connect(ctx context.Context, redisURL string) (*target, error) {
 	}
 	if err != nil {
 		t.close()
-		return nil, &failure{code: exitCode(ctx, err), err: fmt.Errorf("%w; nothing was enqueued", err)}
+		advice := ""
+		var dial *net.OpError
+		if errors.As(err, &dial) && ctx.Err() == nil {
+			advice = ": start one, or set --redis or " + redisEnv
+		}
+		return nil, &failure{code: exitCode(ctx, err), err: fmt.Errorf("%w; nothing was enqueued%s", err, advice)}
 	}
 	return t, nil
 }

@@ -22,7 +22,8 @@ func enqueueMany(ctx context.Context, s settings, term terminal) error {
 		return &failure{code: exitInvalid, err: fmt.Errorf("--file: %w", err)}
 	}
 	defer closeIn()
-	t, err := connect(ctx, s.redisURL())
+	redisURL, from := s.redisURL()
+	t, err := connect(ctx, redisURL, from)
 	if err != nil {
 		return err
 	}

@@ -29,10 +29,11 @@ func enqueueOne(ctx context.Context, s settings, term terminal) error {
 	}
 	job, err := d.Job(s.id, body)
 	if err != nil {
-		return refuse(err)
+		return refuse(asFlag(err))
 	}
 
-	t, err := connect(ctx, s.redisURL())
+	redisURL, from := s.redisURL()
+	t, err := connect(ctx, redisURL, from)
 	if err != nil {
 		return err
 	}

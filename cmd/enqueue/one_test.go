@@ -91,7 +91,7 @@ func TestDelayCountsFromTheClockOfRedis(t *testing.T) {
 		require.WithinDuration(t, time.Now().Add(ahead), theirs.now(), time.Second)
 	}
 	r := throttletest.StartRedis(t)
-	connected, err := connect(t.Context(), r.URL())
+	connected, err := connect(t.Context(), r.URL(), "--redis")
 	require.NoError(t, err)
 	defer connected.close()
 	require.Less(t, connected.ahead.Abs(), 100*time.Millisecond, "one machine, one clock")

@@ -61,6 +61,16 @@ func (s *settings) register(f *pflag.FlagSet) {
 	f.IntVar(&s.batch, "batch", 500, "`JOBS` of a file to enqueue at once, 1 to "+fmt.Sprint(maxBatch))
 }
 
+// exclusive refuses flags that cannot go together.
+func (s *settings) exclusive() error {
+	for _, pair := range [][2]string{{"file", "id"}, {"file", "data"}, {"file", "data-file"}, {"data", "data-file"}} {
+		if s.changed(pair[0]) && s.changed(pair[1]) {
+			return fmt.Errorf("--%s and --%s exclude each other: give one of them", pair[0], pair[1])
+		}
+	}
+	return nil
+}
+
 // defaults checks the flags, and gives what they say about every job.
 func (s *settings) defaults() (httpjob.Defaults, error) {
 	none := httpjob.Defaults{}
@@ -87,7 +97,7 @@ func (s *settings) defaults() (httpjob.Defaults, error) {
 		Key: s.key, URL: s.url, Method: s.method, Headers: headers,
 		Cost: s.cost, Delay: s.delay, Timeout: s.timeout, Policy: policy,
 	}
-	return d, d.Validate()
+	return d, asFlag(d.Validate())
 }
 
 func (s *settings) text(flag string) string {
@@ -105,7 +115,7 @@ func (s *settings) policy() (*throttle.Policy, error) {
 	}
 	limit, err := throttle.ParseLimit(s.rate, s.burst)
 	if err != nil {
-		return nil, err
+		return nil, asFlag(err)
 	}
 	return &throttle.Policy{Limit: limit}, nil
 }
@@ -160,11 +170,13 @@ func openInput(name string, stdin io.Reader) (in io.Reader, closeIn func(), err 
 	return f, func() { _ = f.Close() }, nil
 }
 
-func (s *settings) redisURL() string {
-	for _, u := range []string{s.redis, os.Getenv(redisEnv)} {
-		if u != "" {
-			return u
-		}
+// redisURL is the Redis to use. from tells where it was given.
+func (s *settings) redisURL() (url, from string) {
+	if s.redis != "" {
+		return s.redis, "--redis"
 	}
-	return defaultRedis
+	if u := os.Getenv(redisEnv); u != "" {
+		return u, redisEnv
+	}
+	return defaultRedis, "--redis"
 }

@@ -9,16 +9,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-const help = "Throttled lets outbound jobs leave at the pace of their keys.\n\n" + exitCodes
+const help = `Throttled lets outbound jobs leave at the pace of their keys.
 
-const exitCodes = `Exit codes:
-  0    done; of serve: stopped by a signal and drained
-  1    failed while running; of serve also: not drained in time
-  2    wrong usage or invalid configuration
-  3    Redis unavailable at the start
-  130  ended at once by a second signal`
+Exit codes:
+  0  done
+  2  wrong usage
+Commands may have more of them, which their own help tells.`
 
 // A terminal is what a command is run from.
 type terminal struct {
@@ -83,15 +82,26 @@ func newRoot(term terminal) *cobra.Command {
 	}
 	root.SetOut(term.out)
 	root.SetErr(term.err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badValue(err) })
 	root.AddCommand(newServe(term))
 	return root
+}
+
+// badValue says what a flag takes whose value could not be read. Only those that are
+// set or not are read this early.
+func badValue(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return fmt.Errorf("--%s %q is not allowed: want true or false, or nothing", bad.GetFlag().Name, bad.GetValue())
 }
 
 // noArguments does not echo what it refuses: it may be a URL with a password that
 // lost its flag.
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return errors.New("there is an argument without a flag: quote values that contain spaces")
+		return errors.New("there is an argument without a flag; if it is part of a value with spaces, quote the value")
 	}
 	return nil
 }

@@ -116,6 +116,9 @@ func (d *daemon) announce(parts []part) {
 		names[i] = p.name
 	}
 	shards, policies, listening := "as stored", "as stored", "nowhere"
+	if d.embedded() { // nothing was stored in it before
+		shards, policies = strconv.Itoa(throttle.DefaultShards), "0"
+	}
 	if n := d.settings.config.Shards; n != 0 {
 		shards = strconv.Itoa(n)
 	}
@@ -149,13 +152,13 @@ const connectTime = 5 * time.Second
 
 func (d *daemon) connect(ctx context.Context) (err error) {
 	d.redisURL = d.settings.config.Redis
-	if d.redisURL == "" {
+	if d.embedded() {
 		if err := d.embed(); err != nil {
 			return err
 		}
 	}
 	if d.client, err = throttle.Open(d.redisURL); err != nil {
-		return fail(exitInvalid, "%s%w", d.origin("redis"), err)
+		return fail(exitInvalid, "%s%w", d.origin("redis"), notConnected(err))
 	}
 	d.onClose(func() { _ = d.client.Close() })
 
@@ -165,16 +168,44 @@ func (d *daemon) connect(ctx context.Context) (err error) {
 		Shards: d.settings.config.Shards, Logger: d.logger,
 	})
 	var refused *throttle.InvalidError
+	var unreachable *net.OpError
 	switch {
 	case errors.As(err, &refused):
 		return fail(exitInvalid, "%s%w", d.origin(refused.Field), err)
 	case connecting.Err() != nil:
 		return fail(exitRedis, "%scannot use %s: no answer within %v", d.origin("redis"), redacted(d.redisURL), connectTime)
+	case errors.As(err, &unreachable):
+		return fail(exitRedis, "%scannot use %s: %w; %s", d.origin("redis"), redacted(d.redisURL), err, d.wayOut())
 	case err != nil:
 		return fail(exitRedis, "%scannot use %s: %w", d.origin("redis"), redacted(d.redisURL), err)
 	}
 	return nil
 }
+
+// wayOut tells what can be done where no Redis is. A worker alone has no use for one
+// of its own.
+func (d *daemon) wayOut() string {
+	if !d.settings.scheduler {
+		return "start one, or give the URL of another"
+	}
+	setting := d.settings.config.Origin("redis")
+	if setting != "--redis" && setting != "WEIR_REDIS" {
+		setting = "redis" // of the file, whose place the error begins with
+	}
+	return "start one, or leave " + setting + " out for one inside of the process"
+}
+
+// notConnected is the refusal of a Redis URL, also where nothing of it can be shown.
+func notConnected(err error) error {
+	var refused *throttle.InvalidError
+	if errors.As(err, &refused) && refused.Value == "…" {
+		return fmt.Errorf("this is not a Redis URL: want %s", refused.Allowed)
+	}
+	return err
+}
+
+// embedded tells whether the Redis is one inside of this process.
+func (d *daemon) embedded() bool { return d.settings.config.Redis == "" }
 
 func (d *daemon) embed() error {
 	server, err := embedded.Start()

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 )
 
@@ -30,7 +32,12 @@ run again once their leases are over.
 --listen serves /metrics for Prometheus, /healthz (200 while the process lives) and
 /readyz (503 while it drains or Redis does not answer).
 
-` + exitCodes
+Exit codes:
+  0    stopped by a signal and drained
+  1    failed while running, or not drained in time
+  2    wrong usage or invalid configuration
+  3    Redis unavailable at the start
+  130  ended at once by a second signal`
 
 const serveExamples = `  throttled serve
   throttled serve --redis redis://127.0.0.1:6379/0 --config throttled.yaml
@@ -46,6 +53,9 @@ func newServe(term terminal) *cobra.Command {
 		Args:                  noArguments,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if given.schedulerOnly && given.workerOnly {
+				return errors.New("--scheduler-only and --worker-only exclude each other: give one of them, or none to run both parts")
+			}
 			s, err := given.settle(cmd.Flags(), term.env)
 			if err != nil {
 				return err
@@ -54,6 +64,5 @@ func newServe(term terminal) *cobra.Command {
 		},
 	}
 	given.register(cmd.Flags())
-	cmd.MarkFlagsMutuallyExclusive("scheduler-only", "worker-only")
 	return cmd
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,8 +23,8 @@ func TestEmbeddedRedis(t *testing.T) {
 	require.Contains(t, s.stderr.String(), "KEEPS NOTHING")
 	require.Equal(t, url, s.stderr.attribute("started", "redis"))
 	require.Equal(t, "scheduler,worker", s.stderr.attribute("started", "parts"))
-	require.Equal(t, "as stored", s.stderr.attribute("started", "shards"))
-	require.Equal(t, "as stored", s.stderr.attribute("started", "policies"))
+	require.Equal(t, strconv.Itoa(throttle.DefaultShards), s.stderr.attribute("started", "shards"))
+	require.Equal(t, "0", s.stderr.attribute("started", "policies"))
 
 	recv := newReceiver(t, nil)
 	_, err := queueAt(t, url).Enqueue(t.Context(), recv.job(t, "k", "one"))
@@ -140,11 +141,15 @@ func TestFailedStart(t *testing.T) {
 	}{
 		{
 			name: "Redis away", args: []string{"--redis", "redis://user:S3CRET@127.0.0.1:1/2?read_timeout=1s"},
-			code: exitRedis, want: []string{"--redis: cannot use redis://127.0.0.1:1/2: ", "connection refused"},
+			code: exitRedis, want: []string{"--redis: cannot use redis://127.0.0.1:1/2: ", "connection refused; start one, or leave --redis out for one inside of the process"},
+		},
+		{
+			name: "Redis away from a worker", args: []string{"--worker-only", "--redis", "redis://127.0.0.1:1"},
+			code: exitRedis, want: []string{"connection refused; start one, or give the URL of another"},
 		},
 		{
 			name: "Redis away in the environment", env: map[string]string{"WEIR_REDIS": "redis://:S3CRET@127.0.0.1:1"},
-			code: exitRedis, want: []string{"WEIR_REDIS: cannot use redis://127.0.0.1:1: ", "connection refused"},
+			code: exitRedis, want: []string{"WEIR_REDIS: cannot use redis://127.0.0.1:1: ", "connection refused; start one, or leave WEIR_REDIS out for one inside"},
 		},
 		{
 			name: "Redis stalled", file: "redis: " + stalled.URL() + "\n" + file,
@@ -156,7 +161,7 @@ func TestFailedStart(t *testing.T) {
 		},
 		{
 			name: "no Redis URL", file: "redis: http://:S3CRET@h\n" + file,
-			code: exitInvalid, want: []string{`FILE:1:8: redis "…" is not allowed: want a URL that starts with redis://`},
+			code: exitInvalid, want: []string{`FILE:1:8: this is not a Redis URL: want a URL that starts with redis://`},
 		},
 		{
 			name: "another number of shards", file: "shards: 8\n" + file, args: []string{"--redis", stored.URL()},

@@ -46,7 +46,7 @@ func (f *flags) register(set *pflag.FlagSet) {
 	}
 	set.BoolVar(&f.schedulerOnly, "scheduler-only", false, "run no worker")
 	set.BoolVar(&f.workerOnly, "worker-only", false, "run no scheduler")
-	set.String(logLevelFlag, "", "least `LEVEL` to log: debug (each attempt), info, warn or error (default info)")
+	set.String(logLevelFlag, "", "least `LEVEL` to log: debug (every attempt), info (attempts that failed), warn or error (default info)")
 	set.String(logFormatFlag, "", "log `FORMAT`: text or json (default text)")
 }
 

@@ -95,10 +95,14 @@ func TestWrongUsage(t *testing.T) {
 	}{
 		{name: "no such command", args: []string{"sreve"}, want: []string{`unknown command "sreve" for "throttled"`}, help: "throttled"},
 		{name: "unknown flag", args: []string{"serve", "--nope"}, want: []string{"unknown flag: --nope"}, help: "throttled serve"},
-		{name: "argument", args: []string{"serve", "redis://:S3CRET@h"}, want: []string{"argument without a flag"}, help: "throttled serve"},
+		{name: "argument", args: []string{"serve", "redis://:S3CRET@h"}, want: []string{"argument without a flag; if it is part of a value with spaces, quote the value"}, help: "throttled serve"},
 		{
 			name: "both parts only", args: []string{"serve", "--scheduler-only", "--worker-only"},
-			want: []string{"[scheduler-only worker-only]"}, help: "throttled serve",
+			want: []string{"--scheduler-only and --worker-only exclude each other"}, help: "throttled serve",
+		},
+		{
+			name: "part in words", args: []string{"serve", "--worker-only=maybe"},
+			want: []string{`--worker-only "maybe" is not allowed: want true or false`}, help: "throttled serve",
 		},
 		{
 			name: "worker without Redis", args: []string{"serve", "--worker-only"},
@@ -145,9 +149,9 @@ func TestHelp(t *testing.T) {
 		want []string
 	}{
 		{nil, []string{"Exit codes:", "serve       Run the scheduler"}},
-		{[]string{"--help"}, []string{"Exit codes:", "130  ended at once"}},
+		{[]string{"--help"}, []string{"Exit codes:", "2  wrong usage"}},
 		{[]string{"serve", "--help"}, []string{
-			"Exit codes:", "1. its flag", "2. the environment", "--config FILE", "--redis URL", "--listen ADDRESS",
+			"Exit codes:", "130  ended at once", "1. its flag", "2. the environment", "--config FILE", "--redis URL", "--listen ADDRESS",
 			"--scheduler-only", "--worker-only", "--concurrency N", "--shutdown-timeout DURATION", "--log-level LEVEL",
 			"--log-format FORMAT", "/readyz",
 		}},

@@ -40,7 +40,7 @@ func TestWrongUsage(t *testing.T) {
 		{"no time", []string{"--for", "0s"}, "--for 0s is not allowed: want 1s to 10m0s"},
 		{"too long", []string{"--for", "11m"}, "--for 11m0s is not allowed"},
 		{"no folder", []string{"--out", "no/such/folder.png"}, `--out "no/such/folder.png" is not allowed`},
-		{"Redis URL", []string{"--redis", "http://u:S3CRET@h"}, "want a URL that starts with redis://"},
+		{"Redis URL", []string{"--redis", "http://u:S3CRET@h"}, "--redis is not a Redis URL: want a URL that starts with redis://"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := command(t.Context(), c.args...)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -31,7 +32,7 @@ func openRedis(ctx context.Context, url string, notes io.Writer) (redis.Universa
 	client, err := throttle.Open(url)
 	if err != nil {
 		stop()
-		return nil, nil, err
+		return nil, nil, notAURL(err)
 	}
 	closeAll := func() {
 		_ = client.Close()
@@ -42,6 +43,15 @@ func openRedis(ctx context.Context, url string, notes io.Writer) (redis.Universa
 		return nil, nil, err
 	}
 	return client, closeAll, nil
+}
+
+// notAURL names the flag where nothing of its value can be shown.
+func notAURL(err error) error {
+	var refused *throttle.InvalidError
+	if errors.As(err, &refused) && refused.Value == "…" {
+		return &failure{exitInvalid, fmt.Errorf("--redis is not a Redis URL: want %s", refused.Allowed)}
+	}
+	return err
 }
 
 // wantEmpty refuses a Redis in use: setting the policies of this example would

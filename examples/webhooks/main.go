@@ -58,6 +58,10 @@ func demonstrate(ctx context.Context, s settings, out output) error {
 		if ctx.Err() != nil {
 			return &failure{exitInterrupted, fmt.Errorf("interrupted: %s delivered", receiver.tally())}
 		}
+		var known *failure
+		if errors.As(err, &known) {
+			return known
+		}
 		if errors.Is(err, throttle.ErrInvalid) {
 			return &failure{exitInvalid, err}
 		}

@@ -26,8 +26,9 @@ func (v *verdict) write(w io.Writer, plot string, asJSON bool) error {
 		return fmt.Errorf("write the table: %w", err)
 	}
 	fmt.Fprintf(w, "\n%d events in %d attempts over %.1f s. Rates and gap errors are those while jobs were waiting,\n"+
-		"retries included; excess is the most above burst + rate × time in any window of the run.\n"+
-		"Plot of the arrivals: %s\n", v.Events, v.Attempts, v.Seconds, plot)
+		"retries included; excess is the most above burst + rate × time in any window of the run:\n"+
+		"up to %v job is jitter on the way to the receiver, and allowed.\n"+
+		"Plot of the arrivals: %s\n", v.Events, v.Attempts, v.Seconds, bounds.MaxExcess, plot)
 	if len(v.Broken) == 0 {
 		fmt.Fprintln(w, "All bounds kept.")
 	}

@@ -20,9 +20,10 @@ type Place struct {
 	Wait     int64
 }
 
-// Enqueue puts entries of one shard into their buckets.
+// Enqueue puts entries of one shard into their buckets. A client that repeats the
+// call repeats its token.
 func (s *Set) Enqueue(shard int, entries []Entry) *Call {
-	args := make([]any, 0, 7*len(entries))
+	args := append(make([]any, 0, 1+7*len(entries)), newToken())
 	for _, e := range entries {
 		args = append(args, e.Key, e.ID, e.Cost, e.NotBefore, e.Pool, e.Policy, e.Job)
 	}

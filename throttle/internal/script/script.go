@@ -9,9 +9,12 @@ package script
 
 import (
 	"context"
+	"crypto/rand"
 	"embed"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -154,3 +157,10 @@ func (r *reply) string() string {
 	s, _ := r.next().(string)
 	return s
 }
+
+var (
+	process = rand.Text() // no other process uses these tokens
+	tokens  atomic.Int64
+)
+
+func newToken() string { return process + "." + strconv.FormatInt(tokens.Add(1), 36) }

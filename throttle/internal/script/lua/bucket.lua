@@ -166,7 +166,7 @@ local function store(b)
   end
   -- Without jobs only the level is worth keeping, and only until it has leaked.
   leak(b)
-  redis.call('DEL', SHARD .. 'b:' .. b.key)
+  redis.call('DEL', SHARD .. 'b:' .. b.key, b.w, b.d, b.s)
   redis.call('ZREM', DUE, b.key)
   if b.level > 0 then
     redis.call('HSET', SHARD .. 'b:' .. b.key,

@@ -2,15 +2,24 @@
 -- Guarantee: a job whose id is already in its bucket changes nothing and is
 -- answered for the job that is there. Jobs of one key keep the order given.
 --
+-- The same token gets the same reply, so a repeated call does not take jobs that have
+-- ended meanwhile for new ones.
+--
 -- KEYS[1]     due set of the shard
--- ARGV[1..]   groups of 7: key, id, cost, not before (µs of the server's clock, 0 = now),
+-- ARGV[1]     token of the call
+-- ARGV[2..]   groups of 7: key, id, cost, not before (µs of the server's clock, 0 = now),
 --             pool, policy the job brings along ("rate period burst max" or ""), encoded job
 -- Reply: server time in µs, then for each job: 1 if it was there already or 0,
 --        state, place in the line (0 outside it), wait in µs until it leaves
--- Expiry: a bucket that waits to be forgotten is kept again.
+-- Expiry: the reply is kept for 20 s, longer than a client repeats calls; a bucket
+-- that waits to be forgotten is kept again.
+
+local kept = SHARD .. 'reply:' .. ARGV[1]
+local earlier = redis.call('GET', kept)
+if earlier then return cjson.decode(earlier) end
 
 local reply = { real }
-for i = 1, #ARGV, 7 do
+for i = 2, #ARGV, 7 do
   local key, id, cost, not_before = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
   local pool, own, blob = ARGV[i + 4], ARGV[i + 5], ARGV[i + 6]
   local b = bucket(key)
@@ -50,4 +59,5 @@ for i = 1, #ARGV, 7 do
   end
 end
 commit()
+redis.call('SET', kept, cjson.encode(reply), 'PX', 20000)
 return reply
