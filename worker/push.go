@@ -64,6 +64,7 @@ func (c *pushClient) EvalSha(ctx context.Context, sha string, keys []string, arg
 		return c.UniversalClient.EvalSha(ctx, sha, keys, args...)
 	}
 	c.order()
+	c.handed = false
 	select {
 	case <-c.taken: // of a parcel that came another way
 	default:
