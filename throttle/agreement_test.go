@@ -78,7 +78,7 @@ func (a *agreement) token(t *rapid.T) string {
 // held picks from the numbers that were given out.
 func (a *agreement) held(t *rapid.T) []script.Hold {
 	if len(a.given) == 0 {
-		t.Skip("nothing was released")
+		return []script.Hold{{Key: "a", ID: "1", Release: 1, Run: 1}} // nobody's
 	}
 	recent := a.given[max(0, len(a.given)-12):]
 	return rapid.SliceOfN(rapid.SampledFrom(recent), 1, 4).Draw(t, "held")

@@ -156,7 +156,9 @@ func (s *Scheduler) logReaped(shard int, jobs []script.Verdict) {
 	if returned > 0 {
 		s.config.Logger.Warn("jobs taken back from lost workers", "shard", shard, "jobs", returned)
 	}
-	if waiting > 0 {
+	// They come in small groups, as they were released.
+	if now := time.Now(); waiting > 0 && now.Sub(s.warned) >= s.config.Lease {
+		s.warned = now
 		s.config.Logger.Warn("released jobs wait for a worker: is there one for their pool?", "shard", shard, "jobs", waiting)
 	}
 }

@@ -98,6 +98,7 @@ type Scheduler struct {
 	wake     chan int // shard to look at, everyShard for all
 	leases   *alarms  // when leases of each shard may end
 	ran      atomic.Bool
+	warned   time.Time // the reaper's last word on jobs that wait for a worker
 
 	mu        sync.Mutex
 	refused   map[string]int // times in a row that a pool could not be handed over to

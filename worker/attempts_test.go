@@ -151,7 +151,7 @@ func TestNextAttemptWaitsForTheLast(t *testing.T) {
 		defer open.Add(-1)
 		<-ctx.Done() // the timeout
 		if job.Attempt == 1 {
-			time.Sleep(3 * lease) // what an unruly handler does
+			<-time.After(3 * lease) // what an unruly handler does
 		}
 		return ctx.Err()
 	})

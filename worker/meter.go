@@ -79,9 +79,9 @@ func (m *meter) arrange() {
 
 // A process' departures may run ahead of the exact pace by slack of one cost unit:
 // room for timers and stalls. What is left of the one unit that a receiver may see
-// above the bound is for the network: 5 ms, and at least a fifth.
+// above the bound is for the network: 6 ms, and at least a fifth.
 const (
-	networkJitter = 5 * time.Millisecond
+	networkJitter = 6 * time.Millisecond
 	mostSlack     = 0.8
 	leastSlack    = 0.25
 )

@@ -54,18 +54,18 @@ func TestMeterSlackAndTolerance(t *testing.T) {
 	}{
 		{"10/s", 1, 0.8, 80 * time.Millisecond},
 		{"20/s", 1, 0.8, 40 * time.Millisecond},
-		{"100/s", 1, 0.5, 5 * time.Millisecond},
+		{"100/s", 1, 0.4, 4 * time.Millisecond},
 		{"160/s", 1, 0.25, 2 * time.Millisecond}, // timers are no better than that
 		{"1000/s", 1, 0.25, 2 * time.Millisecond},
 		{"1000000000/1ms", 1, 0.25, 2 * time.Millisecond}, // an interval of no nanosecond
 		{"1/s", 1, 0.8, 800 * time.Millisecond},
 		{"1/m", 1, 0.8, time.Second}, // well within a lease
 		{"1/366h", 1000, 0.8, time.Second},
-		{"100/s", 2, 0.5, 15 * time.Millisecond}, // the burst leaves room for one more interval
-		{"100/s", 10, 0.5, 50 * time.Millisecond},
+		{"100/s", 2, 0.4, 14 * time.Millisecond}, // the burst leaves room for one more interval
+		{"100/s", 10, 0.4, 50 * time.Millisecond},
 		{"1000/s", 100, 0.25, 50 * time.Millisecond},
 		{"10/s", 20, 0.8, 80 * time.Millisecond},
-		{"100/s", throttle.MaxBurst, 0.5, 50 * time.Millisecond},
+		{"100/s", throttle.MaxBurst, 0.4, 50 * time.Millisecond},
 		{"1/366h", throttle.MaxBurst, 0.8, time.Second},
 	} {
 		t.Run(mustLimit(t, c.rate, c.burst).String(), func(t *testing.T) {
