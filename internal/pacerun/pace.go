@@ -76,18 +76,19 @@ func onCluster(run body) func(context.Context, *sheet) error {
 }
 
 // paced enqueues n calls under each key, waits until all have arrived, and reports.
-func paced(ctx context.Context, e *env, r *receiver, limits map[string]throttle.Limit, n int, atMost time.Duration) (throttletest.Reports, error) {
+// It also reports on the departures, if they were in this process.
+func paced(ctx context.Context, e *env, r *receiver, limits map[string]throttle.Limit, n int, atMost time.Duration) (arrivals, departures throttletest.Reports, err error) {
 	var policies []throttle.Policy
 	for key, l := range limits {
 		policies = append(policies, throttle.Policy{Key: key, Limit: l})
 	}
 	sys, err := newSystem(ctx, e.client, policies...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer sys.close()
 	if err := e.start(sys, e.url); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	expected := make(map[string][]string)
 	var jobs []throttle.Job
@@ -97,12 +98,18 @@ func paced(ctx context.Context, e *env, r *receiver, limits map[string]throttle.
 		expected[key] = ids
 	}
 	if _, err := sys.queue.EnqueueMany(ctx, jobs); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := until(ctx, atMost, func() bool { return r.distinct() == len(jobs) }); err != nil {
-		return nil, fmt.Errorf("%d of %d jobs arrived: %w", r.distinct(), len(jobs), err)
+		return nil, nil, fmt.Errorf("%d of %d jobs arrived: %w", r.distinct(), len(jobs), err)
 	}
-	return throttletest.Measure(limits, r.events(), expected)
+	if arrivals, err = throttletest.Measure(limits, r.events(), expected); err != nil {
+		return nil, nil, err
+	}
+	if left := sys.departures(); len(left) > 0 {
+		departures, err = throttletest.Measure(limits, left, nil)
+	}
+	return arrivals, departures, err
 }
 
 func until(ctx context.Context, atMost time.Duration, done func() bool) error {
@@ -134,13 +141,16 @@ func oneKey(ctx context.Context, s *sheet, e *env) error {
 		return err
 	}
 	defer r.close()
-	reports, err := paced(ctx, e, r, map[string]throttle.Limit{"one": limit("100/s", 1)}, 2000, 40*time.Second)
+	reports, left, err := paced(ctx, e, r, map[string]throttle.Limit{"one": limit("100/s", 1)}, 2000, 40*time.Second)
 	if err != nil {
 		return err
 	}
 	one := reports[0]
 	s.between("achieved/configured", one.Ratio, 0.995, 1.005)
 	s.atMost("excess, jobs", one.Excess, 1)
+	if len(left) > 0 {
+		s.atMost("excess at departure, jobs", left[0].Excess, 1)
+	}
 	s.atMost("gap error p99, ms", ms(one.GapP99), 5)
 	s.atMost("lost or duplicated", float64(len(one.Lost)+len(one.Duplicated)), 0)
 	return nil
@@ -156,7 +166,7 @@ func manyKeys(ctx context.Context, s *sheet, e *env) error {
 	for i := range 100 {
 		limits[fmt.Sprintf("key %d", i)] = limit("10/s", 1)
 	}
-	reports, err := paced(ctx, e, r, limits, 200, 60*time.Second)
+	reports, _, err := paced(ctx, e, r, limits, 200, 60*time.Second)
 	if err != nil {
 		return err
 	}

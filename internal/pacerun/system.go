@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/throttle/throttletest"
 	"github.com/weirq/weir/worker"
 	"github.com/weirq/weir/worker/httpjob"
 )
@@ -21,8 +22,9 @@ type system struct {
 	client redis.UniversalClient
 	queue  *throttle.Queue
 
-	mu   sync.Mutex
-	stop []func()
+	mu       sync.Mutex
+	stop     []func()
+	departed []throttletest.Event
 }
 
 // logger shows warnings, so that a run that went wrong says why.
@@ -77,7 +79,25 @@ func (s *system) handle(config worker.Config, handler asynq.Handler) (stop func(
 	if err != nil {
 		return nil, err
 	}
-	return s.run("worker", func(ctx context.Context) error { return server.Run(ctx, handler) }), nil
+	return s.run("worker", func(ctx context.Context) error { return server.Run(ctx, s.noting(handler)) }), nil
+}
+
+// noting writes down when jobs leave, which tells what the way to the receiver adds.
+func (s *system) noting(handler asynq.Handler) asynq.Handler {
+	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+		job, _ := worker.JobFrom(ctx)
+		s.mu.Lock()
+		s.departed = append(s.departed, throttletest.Event{Key: job.Key, ID: job.ID, At: job.Departed})
+		s.mu.Unlock()
+		return handler.ProcessTask(ctx, task)
+	})
+}
+
+// departures are those of workers in this process.
+func (s *system) departures() []throttletest.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.departed
 }
 
 func (s *system) start() error {
