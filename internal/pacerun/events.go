@@ -100,7 +100,9 @@ func events(ctx context.Context, s *sheet) error {
 	s.atMost("payloads not byte for byte", float64(damaged), 0)
 	for _, k := range reports {
 		s.atMost("excess of key "+k.Key+", jobs", k.Excess, 1)
-		s.between("achieved/configured of key "+k.Key, k.Ratio, 0.99, 1.01)
+		// Over three seconds a first call that is 30 ms late is 1 %: how fast is
+		// what the excess bounds.
+		s.atLeast("achieved/configured of key "+k.Key, k.Ratio, 0.99)
 	}
 	return nil
 }
