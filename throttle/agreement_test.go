@@ -56,11 +56,11 @@ var agreedKeys = []string{"a", "b c", "{x}:d"}
 
 func key(t *rapid.T) string { return rapid.SampledFrom(agreedKeys).Draw(t, "key") }
 
-func policyText() *rapid.Generator[string] {
+func somePolicy() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		per := rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour, throttle.MaxPeriod}).Draw(t, "period")
-		return script.PolicyText(
-			rapid.SampledFrom([]int64{1, 3, 7, 10, 1000, throttle.MaxRate}).Draw(t, "rate"), per.Microseconds(),
+		return policyText(
+			rapid.SampledFrom([]int64{1, 3, 7, 10, 1000, throttle.MaxRate}).Draw(t, "rate"), per,
 			rapid.SampledFrom([]int64{1, 2, 5, 100, throttle.MaxBurst}).Draw(t, "burst"),
 			rapid.SampledFrom([]int{1, 3, 100}).Draw(t, "max"),
 		)
@@ -96,7 +96,7 @@ func (a *agreement) enqueue(t *rapid.T) {
 			e.NotBefore = a.model.real + rapid.Int64Range(-1000, 3_000_000).Draw(t, "not before")
 		}
 		if rapid.IntRange(0, 5).Draw(t, "brings a policy") == 0 {
-			e.Policy = policyText().Draw(t, "policy")
+			e.Policy = somePolicy().Draw(t, "policy")
 		}
 		return e
 	}), 1, 6).Draw(t, "jobs")
@@ -114,7 +114,7 @@ func (a *agreement) release(t *rapid.T) {
 		Most:  rapid.SampledFrom([]int{1, 3, 256}).Draw(t, "most"),
 		Round: "r" + token, Scheduler: rapid.SampledFrom([]string{"s1", "s2"}).Draw(t, "scheduler"), Token: token,
 	}
-	due, lease, jobs := a.d.run(t, a.d.scripts.Release(0, r)).Released()
+	due, lease, _, jobs := a.d.run(t, a.d.scripts.Release(0, r)).Released()
 	wantDue, wantLease, want := a.model.release(r)
 	require.Equal(t, want, jobs)
 	require.Equal(t, wantLease, lease)
@@ -168,12 +168,12 @@ func (a *agreement) reap(t *rapid.T) {
 }
 
 func (a *agreement) policies(t *rapid.T) {
-	policies := rapid.MapOfN(rapid.SampledFrom(append([]string{throttle.AnyKey}, agreedKeys...)), policyText(), 0, 3).Draw(t, "policies")
+	policies := rapid.MapOfN(rapid.SampledFrom(append([]string{throttle.AnyKey}, agreedKeys...)), somePolicy(), 0, 3).Draw(t, "policies")
 	var pairs []string
 	for key, text := range policies {
 		pairs = append(pairs, key, text)
 	}
-	require.Equal(t, a.model.setPolicies(policies), a.d.run(t, a.d.scripts.Policies(0, pairs)).Count())
+	require.Equal(t, a.model.setPolicies(policies), a.d.run(t, a.d.policies(pairs...)).Count())
 }
 
 func (a *agreement) step(t *rapid.T) {
@@ -188,7 +188,8 @@ func (a *agreement) step(t *rapid.T) {
 
 func (a *agreement) purge(t *rapid.T) {
 	key, most := key(t), rapid.IntRange(1, 5).Draw(t, "most")
-	require.Equal(t, a.model.purge(key, most), a.d.run(t, a.d.scripts.Purge(0, key, most)).Count())
+	_, removed := a.d.run(t, a.d.scripts.Purge(0, key, most)).Purged()
+	require.Equal(t, a.model.purge(key, most), removed)
 }
 
 func (a *agreement) dead(t *rapid.T) {
@@ -206,7 +207,7 @@ func (a *agreement) compare(t *rapid.T) {
 		require.Zero(t, repairs)
 	}
 	k, id := key(t), fmt.Sprintf("j%d", rapid.IntRange(1, 40).Draw(t, "id"))
-	now, at, attempt, ok := a.d.run(t, a.d.scripts.Find(0, k, id)).Found()
+	_, now, at, attempt, ok := a.d.run(t, a.d.scripts.Find(0, k, id)).Found()
 	wantNow, wantAt, wantAttempt, wantOK := a.model.find(k, id)
 	require.Equal(t, []any{wantNow, wantAt, wantAttempt, wantOK}, []any{now, at, attempt, ok})
 	require.Equal(t, a.model.wakes, a.d.wakes(t))

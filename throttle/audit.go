@@ -2,6 +2,8 @@ package throttle
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -19,7 +21,7 @@ func (s *Scheduler) audit(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			err := eachServer(ctx, s.store.client, s.auditServer)
+			err := errors.Join(eachServer(ctx, s.store.client, s.auditServer), s.tidy(ctx))
 			if err != nil && ctx.Err() == nil {
 				s.config.Logger.Warn("audit failed", "error", err)
 			}
@@ -59,18 +61,55 @@ func (s *Scheduler) auditServer(ctx context.Context, server redis.UniversalClien
 
 func (s *Scheduler) auditBucket(ctx context.Context, key string) error {
 	shard := s.store.shard(key)
-	for cursor := "0"; ; {
-		call := s.store.scripts.Audit(shard, key, cursor, s.config.Lease.Microseconds())
-		if err := s.store.run(ctx, call); err != nil {
-			return err
-		}
-		next, repairs := call.Audited()
-		if repairs > 0 {
-			s.config.Logger.Warn("bucket repaired", "key", key, "repairs", repairs)
-			s.leases.set(shard, s.config.Lease.Microseconds())
-		}
-		if cursor = next; cursor == "0" {
-			return nil
+	repairs, err := s.store.repair(ctx, shard, key, s.config.Lease)
+	if repairs > 0 {
+		s.config.Logger.Warn("bucket repaired", "key", key, "repairs", repairs)
+		s.leases.set(shard, s.config.Lease.Microseconds())
+	}
+	return err
+}
+
+// tidy forgets holds that are long over.
+func (s *Scheduler) tidy(ctx context.Context) error {
+	for shard := range s.store.shards {
+		for cursor := "0"; ; {
+			call := s.store.scripts.Tidy(shard, cursor)
+			if err := s.store.run(ctx, call); err != nil {
+				return err
+			}
+			if cursor = call.Cursor(); cursor == "0" {
+				break
+			}
+			sleep(ctx, auditPause)
 		}
 	}
+	return ctx.Err()
+}
+
+// repair checks one bucket, page by page.
+func (s *store) repair(ctx context.Context, shard int, key string, lease time.Duration) (total int64, err error) {
+	for cursor := "0"; ; {
+		call := s.scripts.Audit(shard, key, cursor, lease.Microseconds())
+		if err := s.run(ctx, call); err != nil {
+			return total, err
+		}
+		next, repairs := call.Audited()
+		total += repairs
+		if cursor = next; cursor == "0" {
+			return total, nil
+		}
+	}
+}
+
+// Repair checks a key's bookkeeping at once and tells how many repairs it needed:
+// jobs in flight are counted anew, those without a lease get one, and a line that
+// nobody would look at is looked at. Schedulers do the same for all keys, slowly.
+func (q *Queue) Repair(ctx context.Context, key string) (repairs int64, err error) {
+	if err := ValidateKey(key); err != nil {
+		return 0, err
+	}
+	if repairs, err = q.store.repair(ctx, q.store.shard(key), key, 10*time.Second); err != nil {
+		return repairs, fmt.Errorf("repair key %q: %w", key, err)
+	}
+	return repairs, nil
 }

@@ -33,7 +33,7 @@ func TestDamagedJobGoesToTheDeadAndTheOthersGoOn(t *testing.T) {
 		require.NoError(t, err)
 		var jobs []throttle.Hold
 		for _, h := range holds(released(d.run(t, d.scripts.Release(0, releasing("1"))))) {
-			jobs = append(jobs, throttle.Hold(h))
+			jobs = append(jobs, throttle.Hold{Key: h.Key, ID: h.ID, Release: h.Release})
 		}
 		answers, err := permits.Depart(t.Context(), time.Second, "1", jobs)
 		require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 func TestDamagedBucketCountsAsIdle(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
-		for _, field := range []string{"level", "at", "rate", "period", "burst", "max", "version", "seq", "backlog", "out", "flight"} {
+		for _, field := range []string{"level", "at", "policy", "hold", "family", "version", "seq", "backlog", "out", "flight"} {
 			t.Run(field, func(t *testing.T) {
 				d.reset(t)
 				s := paced(t, d, "10/s", 2)
@@ -117,7 +117,7 @@ func TestDamagedPolicyFallsBackToTheDefault(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
 		s := paced(t, d, "10/s", 2)
-		d.damage(t, script.ShardName(0)+"policies", "*", "10 0")
+		d.damage(t, script.FileKey(0), "*", "10 0")
 		s.enqueue(entries("k", ids(5)...)...)
 		s.drain(time.Minute)
 		s.keepsLimit(throttle.DefaultPolicy.Limit, "k")
@@ -129,7 +129,7 @@ func TestDamagedPolicyFallsBackToTheDefault(t *testing.T) {
 func TestDrainedKeyLeavesNothingBehind(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
-		own := script.PolicyText(2, time.Second.Microseconds(), 1, 7)
+		own := policyText(2, time.Second, 1, 7)
 		s := newSimulation(t, d)
 		for i := range 20 {
 			jobs := entries("k", strconv.Itoa(i))
@@ -137,7 +137,7 @@ func TestDrainedKeyLeavesNothingBehind(t *testing.T) {
 			s.enqueue(jobs...)
 			s.drain(time.Minute)
 			at := d.run(t, d.scripts.Stat(0, "k")).Counts()
-			require.Equal(t, []int64{2, 1, 7}, []int64{at.Rate, at.Burst, at.MaxInFlight})
+			require.Equal(t, own, at.Policy)
 			s.forward(100 * time.Millisecond)
 		}
 		s.keepsLimit(limit(t, "2/s", 1), "k")

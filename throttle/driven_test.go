@@ -165,8 +165,24 @@ func (d *driven) queue(t require.TestingT) *throttle.Queue {
 
 // policy sets the default policy of the shard.
 func (d *driven) policy(t require.TestingT, p throttle.Policy) {
-	text := script.PolicyText(p.Limit.Rate, p.Limit.Period.Microseconds(), p.Limit.Burst, p.MaxInFlight)
-	d.run(t, d.scripts.Policies(0, []string{p.Key, text}))
+	d.run(t, d.policies(p.Key, throttle.PolicyText(p)))
+}
+
+// policies is the call that stores policies: pairs of name and text.
+func (d *driven) policies(pairs ...string) *script.Call {
+	return d.scripts.Policies(0, 0, "", rules(pairs...))
+}
+
+func rules(pairs ...string) []script.Rule {
+	var out []script.Rule
+	for i := 0; i < len(pairs); i += 2 {
+		out = append(out, script.Rule{Name: pairs[i], Policy: pairs[i+1]})
+	}
+	return out
+}
+
+func policyText(rate int64, period time.Duration, burst int64, max int) string {
+	return fmt.Sprintf("%d %d %d %d", rate, period.Microseconds(), burst, max)
 }
 
 func limit(t require.TestingT, rate string, burst int64) throttle.Limit {

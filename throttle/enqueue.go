@@ -31,6 +31,9 @@ func (q *Queue) EnqueueMany(ctx context.Context, jobs []Job) ([]Receipt, error) 
 	})
 }
 
+// ErrDraining is returned for a job whose key takes no new ones.
+var ErrDraining = errors.New("the key is being drained: it takes no new jobs until it is resumed")
+
 // A chunk of jobs goes to Redis in one script call.
 const (
 	chunkJobs  = 128
@@ -41,10 +44,11 @@ type chunk struct {
 	entries []script.Entry
 	index   []int // of each entry's job
 	bytes   int
+	hops    int // times that the jobs were sent to another shard
 }
 
 func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) error) ([]Receipt, error) {
-	shards := make(map[int][]chunk)
+	b := batch{queue: q, shards: make(map[int][]chunk), receipts: make([]Receipt, len(jobs))}
 	now := time.Now()
 	for i, job := range jobs {
 		job = job.withDefaults()
@@ -63,49 +67,73 @@ func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) 
 			e.Policy = job.Policy.text()
 		}
 		shard := q.store.shard(job.Key)
-		shards[shard] = addToChunks(shards[shard], e, i)
+		b.shards[shard] = addToChunks(b.shards[shard], e, i, 0)
 	}
-
-	// The chunks of one shard go one after the other, so that a key's jobs keep
-	// their order even when a script has to be sent again.
-	receipts := make([]Receipt, len(jobs))
-	var errs []error
-	for turn := 0; ; turn++ {
-		var calls []*script.Call
-		var sent []chunk
-		for shard, chunks := range shards {
-			if turn < len(chunks) {
-				calls = append(calls, q.store.scripts.Enqueue(shard, chunks[turn].entries))
-				sent = append(sent, chunks[turn])
-			}
-		}
-		if len(calls) == 0 {
-			break
-		}
-		_ = q.store.run(ctx, calls...) // each call has its own error
-		for i, call := range calls {
-			if call.Err != nil {
-				errs = append(errs, call.Err)
-				delete(shards, call.Shard) // or later jobs would overtake
-				continue
-			}
-			now, places := call.Places()
-			for n, at := range places {
-				e := sent[i].entries[n]
-				receipts[sent[i].index[n]] = receipt(e.Key, e.ID, now, at)
-			}
-		}
+	for len(b.shards) > 0 {
+		b.send(ctx)
 	}
-	if len(errs) > 0 {
-		return receipts, fmt.Errorf("enqueue: %w", errors.Join(errs...))
+	if len(b.errs) > 0 {
+		return b.receipts, fmt.Errorf("enqueue: %w", errors.Join(b.errs...))
 	}
-	return receipts, nil
+	return b.receipts, nil
 }
 
-func addToChunks(chunks []chunk, e script.Entry, index int) []chunk {
+// A batch is the jobs of one call on their way to their shards. The chunks of one
+// shard go one after the other, so that a key's jobs keep their order even when a
+// script has to be sent again.
+type batch struct {
+	queue    *Queue
+	shards   map[int][]chunk
+	receipts []Receipt
+	errs     []error
+}
+
+// send sends the first chunk of every shard.
+func (b *batch) send(ctx context.Context) {
+	var calls []*script.Call
+	var sent []chunk
+	for shard, chunks := range b.shards {
+		calls = append(calls, b.queue.store.scripts.Enqueue(shard, chunks[0].entries))
+		sent = append(sent, chunks[0])
+		if b.shards[shard] = chunks[1:]; len(chunks) == 1 {
+			delete(b.shards, shard)
+		}
+	}
+	_ = b.queue.store.run(ctx, calls...) // each call has its own error
+	for i, call := range calls {
+		if call.Err != nil {
+			b.errs = append(b.errs, call.Err)
+			delete(b.shards, call.Shard) // or later jobs would overtake
+			continue
+		}
+		now, places := call.Places()
+		for n, at := range places {
+			b.stored(sent[i], n, now, at)
+		}
+	}
+}
+
+// stored takes in what became of one job.
+func (b *batch) stored(c chunk, n int, now int64, at script.Place) {
+	e, index := c.entries[n], c.index[n]
+	switch {
+	case at.State == script.Draining:
+		b.errs = append(b.errs, fmt.Errorf("job %q of key %q: %w", e.ID, e.Key, ErrDraining))
+	case at.State != script.Moved:
+		b.receipts[index] = receipt(e.Key, e.ID, now, at)
+	case c.hops == mostHops:
+		b.errs = append(b.errs, fmt.Errorf("job %q of key %q: %w", e.ID, e.Key, errHops))
+	default:
+		home := int(at.Position)
+		b.queue.store.learn(e.Key, home)
+		b.shards[home] = addToChunks(b.shards[home], e, index, c.hops+1)
+	}
+}
+
+func addToChunks(chunks []chunk, e script.Entry, index, hops int) []chunk {
 	last := len(chunks) - 1
-	if last < 0 || len(chunks[last].entries) == chunkJobs || chunks[last].bytes+len(e.Job) > chunkBytes {
-		chunks = append(chunks, chunk{})
+	if last < 0 || len(chunks[last].entries) == chunkJobs || chunks[last].bytes+len(e.Job) > chunkBytes || chunks[last].hops != hops {
+		chunks = append(chunks, chunk{hops: hops})
 		last++
 	}
 	c := &chunks[last]

@@ -32,7 +32,8 @@ type Job struct {
 
 	// Policy governs the key where no policy for exactly this key is stored, as long
 	// as the key has jobs or its bucket is not empty; that of the latest job counts.
-	// Its Key is ignored.
+	// Its Key is ignored, and it may have no Parent, Weight or Minimum: those come from
+	// stored policies only.
 	Policy *Policy
 }
 
@@ -109,7 +110,9 @@ func (j Job) Validate(maxSize int) error {
 		return invalid("not_before", j.NotBefore.Format(time.RFC3339), "a time in the years 1970 to 2261")
 	}
 	if j.Policy != nil {
-		return j.Policy.Validate()
+		if err := j.Policy.validateBrought(); err != nil {
+			return within("policy", err)
+		}
 	}
 	return nil
 }

@@ -15,6 +15,15 @@ func validJob() throttle.Job {
 	return throttle.Job{Key: "k", ID: "1", Type: "t", Pool: "default", Cost: 1}
 }
 
+// bringing makes a job bring the default policy with a change.
+func bringing(change func(*throttle.Policy)) func(*throttle.Job) {
+	return func(j *throttle.Job) {
+		p := throttle.DefaultPolicy
+		change(&p)
+		j.Policy = &p
+	}
+}
+
 func TestJobBounds(t *testing.T) {
 	const bound = 1000
 	require.NoError(t, validJob().Validate(bound))
@@ -26,6 +35,7 @@ func TestJobBounds(t *testing.T) {
 	full.ID = strings.Repeat("i", throttle.MaxIDBytes)
 	require.NoError(t, full.Validate(bound))
 
+	minimum := throttle.Rate{Cost: 1, Per: time.Second}
 	for field, spoil := range map[string][]func(*throttle.Job){
 		"key":     {func(j *throttle.Job) { j.Key = "" }, func(j *throttle.Job) { j.Key = "\xff" }},
 		"id":      {func(j *throttle.Job) { j.ID = "a b" }, func(j *throttle.Job) { j.ID = "a\nb" }, func(j *throttle.Job) { j.ID = strings.Repeat("i", throttle.MaxIDBytes+1) }},
@@ -45,7 +55,14 @@ func TestJobBounds(t *testing.T) {
 			func(j *throttle.Job) { j.NotBefore = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC) },
 			func(j *throttle.Job) { j.NotBefore = time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC) },
 		},
-		"rate": {func(j *throttle.Job) { j.Policy = &throttle.Policy{Key: "k"} }},
+		"policy.rate":            {func(j *throttle.Job) { j.Policy = &throttle.Policy{Key: "k"} }},
+		"policy.parent":          {bringing(func(p *throttle.Policy) { p.Parent, p.Weight, p.Minimum = "acme", 2, minimum })},
+		"policy.weight":          {bringing(func(p *throttle.Policy) { p.Weight = 1 })},
+		"policy.minimum":         {bringing(func(p *throttle.Policy) { p.Minimum = minimum })},
+		"policy.quotas[0].limit": {bringing(func(p *throttle.Policy) { p.Quotas = []throttle.Quota{{Per: time.Hour}} })},
+		"policy.hours.zone": {bringing(func(p *throttle.Policy) {
+			p.Hours = &throttle.Hours{Zone: "Nowhere", Open: []throttle.Opening{{To: time.Hour}}}
+		})},
 	} {
 		for i, f := range spoil {
 			j := validJob()
@@ -75,13 +92,20 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestPolicyBounds(t *testing.T) {
-	p := throttle.DefaultPolicy
-	require.NoError(t, p.Validate())
-	p.MaxInFlight = -1
-	require.ErrorContains(t, p.Validate(), "max_in_flight -1 is not allowed")
-	p.MaxInFlight = throttle.MaxInFlightBound + 1
-	require.ErrorIs(t, p.Validate(), throttle.ErrInvalid)
+// The key of a policy that a job brings does not count, so a job whose key could not
+// name a policy may bring one.
+func TestJobsBringPoliciesUnderAnyKey(t *testing.T) {
+	for _, key := range []string{"k", "*", "a*b", "a**b"} {
+		j := validJob()
+		j.Key = key
+		bringing(func(p *throttle.Policy) {
+			p.Key = "**"
+			p.Quotas = []throttle.Quota{{Limit: 10, Per: 24 * time.Hour, Window: throttle.Fixed, Zone: "Europe/Berlin"}}
+			p.Hours = &throttle.Hours{Open: []throttle.Opening{{To: time.Hour}}}
+			p.Ramp = &throttle.Ramp{From: 0.5, Over: time.Minute}
+		})(&j)
+		require.NoError(t, j.Validate(0), key)
+	}
 }
 
 func TestNewJobIDsAreValidAndSort(t *testing.T) {

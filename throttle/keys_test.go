@@ -73,7 +73,7 @@ func TestScriptsStayInTheSlotOfTheirShard(t *testing.T) {
 	}
 	const shard = 7
 	for i, key := range append([]string{"a{b}c", "{x}", "{", "}", "{}", "}{", "{99}:due"}, oddKeys...) {
-		run(scripts.Policies(shard, []string{key, script.PolicyText(100, 1_000_000, 10, 10)}))
+		run(scripts.Policies(shard, 0, "", rules(key, policyText(100, time.Second, 10, 10))))
 		run(scripts.Enqueue(shard, entries(key, "1", "2", "3", "4")))
 		jobs := holds(released(run(scripts.Release(shard, releasing(fmt.Sprint(i))))))
 		require.Len(t, jobs, 4)

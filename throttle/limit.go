@@ -3,8 +3,6 @@ package throttle
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -34,39 +32,6 @@ func ParseLimit(rate string, burst int64) (Limit, error) {
 	return l, l.Validate()
 }
 
-// ParseRate reads the text form of a rate: a whole number, a slash and a
-// period. The period is s, m, h or d, or a duration such as 24h or 500ms:
-// "100/s", "5/m", "1000/h", "1/24h".
-func ParseRate(s string) (n int64, per time.Duration, err error) {
-	const allowed = "N/s, N/m, N/h, N/d or N/DURATION, such as 100/s or 1/24h, with N a whole number from 1 to %d"
-	count, period, found := strings.Cut(s, "/")
-	if !found {
-		return 0, 0, invalid("rate", s, allowed, int64(MaxRate))
-	}
-	n, err = strconv.ParseInt(count, 10, 64)
-	if err != nil || n < 1 || n > MaxRate || count[0] == '+' {
-		return 0, 0, invalid("rate", s, allowed, int64(MaxRate))
-	}
-	switch period {
-	case "s":
-		per = time.Second
-	case "m":
-		per = time.Minute
-	case "h":
-		per = time.Hour
-	case "d":
-		per = 24 * time.Hour
-	default:
-		if per, err = time.ParseDuration(period); err != nil {
-			return 0, 0, invalid("rate", s, allowed, int64(MaxRate))
-		}
-	}
-	if err := validatePeriod(per); err != nil {
-		return 0, 0, invalid("rate", s, "a period of whole microseconds from %v to %v", MinPeriod, MaxPeriod)
-	}
-	return n, per, nil
-}
-
 func validatePeriod(per time.Duration) error {
 	if per < MinPeriod || per > MaxPeriod || per%time.Microsecond != 0 {
 		return invalid("period", per, "whole microseconds from %v to %v", MinPeriod, MaxPeriod)
@@ -91,21 +56,6 @@ func (l Limit) Validate() error {
 // String gives the text form, "100/s burst 1".
 func (l Limit) String() string {
 	return fmt.Sprintf("%s burst %d", FormatRate(l.Rate, l.Period), l.Burst)
-}
-
-// FormatRate is the inverse of [ParseRate].
-func FormatRate(n int64, per time.Duration) string {
-	switch per {
-	case time.Second:
-		return fmt.Sprintf("%d/s", n)
-	case time.Minute:
-		return fmt.Sprintf("%d/m", n)
-	case time.Hour:
-		return fmt.Sprintf("%d/h", n)
-	case 24 * time.Hour:
-		return fmt.Sprintf("%d/d", n)
-	}
-	return fmt.Sprintf("%d/%v", n, per)
 }
 
 // Interval is the time one cost unit takes to leak, to the nearest nanosecond.

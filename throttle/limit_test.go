@@ -11,69 +11,6 @@ import (
 	"github.com/weirq/weir/throttle"
 )
 
-func TestParseRate(t *testing.T) {
-	for text, want := range map[string]struct {
-		n   int64
-		per time.Duration
-	}{
-		"100/s":        {100, time.Second},
-		"5/m":          {5, time.Minute},
-		"1000/h":       {1000, time.Hour},
-		"7/d":          {7, 24 * time.Hour},
-		"1/24h":        {1, 24 * time.Hour},
-		"2000/1000ms":  {2000, time.Second},
-		"1/1h30m":      {1, 90 * time.Minute},
-		"1000000000/s": {1_000_000_000, time.Second},
-		"1/1ms":        {1, time.Millisecond},
-		"3/1500us":     {3, 1500 * time.Microsecond},
-	} {
-		n, per, err := throttle.ParseRate(text)
-		require.NoError(t, err, text)
-		require.Equal(t, want.n, n, text)
-		require.Equal(t, want.per, per, text)
-	}
-}
-
-func TestParseRateRefuses(t *testing.T) {
-	for _, text := range []string{
-		"", "/", "100", "/s", "s/100", "0/s", "-1/s", "+1/s", "1.5/s", "NaN/s", "Inf/s", "1e3/s", " 1/s", "1 /s", "1/ s",
-		"1000000001/s", "9223372036854775807/s", "9223372036854775808/s", "1/0s", "1/-1s", "1/1us", "1/1ns", "1/1500ns",
-		"1/367d", "1/8785h", "1/s/s", "1/y", "1/1", "0x10/s", "1_000/s", "1/1.0000001s",
-	} {
-		_, _, err := throttle.ParseRate(text)
-		require.ErrorIs(t, err, throttle.ErrInvalid, text)
-		require.Contains(t, err.Error(), "rate ")
-		require.Contains(t, err.Error(), `"`+text+`"`, "the error shows what was given")
-		require.Contains(t, err.Error(), "want ")
-	}
-}
-
-func TestRateTextIsReadBack(t *testing.T) {
-	for _, text := range []string{"100/s", "5/m", "1000/h", "7/d", "3/1.5ms", "1/1h30m0s"} {
-		n, per, err := throttle.ParseRate(text)
-		require.NoError(t, err)
-		require.Equal(t, text, throttle.FormatRate(n, per))
-	}
-}
-
-func FuzzParseRate(f *testing.F) {
-	for _, text := range []string{"100/s", "1/24h", "0/s", "NaN/s", "1/1ms", "9223372036854775808/s", "/", "1/-1h"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		n, per, err := throttle.ParseRate(text)
-		if err != nil {
-			require.ErrorIs(t, err, throttle.ErrInvalid)
-			return
-		}
-		require.NoError(t, throttle.Limit{Rate: n, Period: per, Burst: 1}.Validate())
-		n2, per2, err := throttle.ParseRate(throttle.FormatRate(n, per))
-		require.NoError(t, err)
-		require.Equal(t, n, n2)
-		require.Equal(t, per, per2)
-	})
-}
-
 func TestLimitBounds(t *testing.T) {
 	good := throttle.Limit{Rate: 1, Period: time.Second, Burst: 1}
 	require.NoError(t, good.Validate())

@@ -85,7 +85,7 @@ func (m *model) release(r script.Releasing) (due, lease int64, jobs []script.Rel
 		if first, any := b.lines.delayed.first(); any && (!again || first < at) {
 			at, again = first, true
 		}
-		delete(m.due, key)
+		m.due[key] = far
 		if again {
 			m.due[key] = at
 		}
@@ -306,7 +306,7 @@ func (m *model) stat(key string) script.Counts {
 	return script.Counts{
 		Waiting: int64(len(b.lines.waiting)), Delayed: int64(len(b.lines.delayed)), InFlight: b.flight,
 		MicroLevel: int64(math.Floor(b.Level * 1_000_000)),
-		Rate:       b.Limit.Rate, Period: b.Limit.Period.Microseconds(), Burst: b.Limit.Burst, MaxInFlight: b.max,
+		Policy:     policyText(b.Limit.Rate, b.Limit.Period, b.Limit.Burst, int(b.max)),
 	}
 }
 

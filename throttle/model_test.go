@@ -13,7 +13,7 @@ import (
 )
 
 // model is the state of one shard in plain Go, with the arithmetic of throttle.Bucket.
-// It answers each call as the scripts must. See lua/bucket.lua for what is stored;
+// It answers each call as the scripts must. See lua/shard.lua for what is stored;
 // the moves are in model_moves_test.go.
 type model struct {
 	real         int64 // the server's clock, µs
@@ -75,6 +75,9 @@ type keptReply struct {
 	jobs       []script.Released
 	expires    int64
 }
+
+// far is beyond every instant: something else will say when to look.
+const far = 1<<53 - 1
 
 const defaultPolicyText = "10 1000000 1 100"
 
@@ -245,7 +248,7 @@ func (m *model) rearm(lead int64) {
 // timeTo is how long until the first instant of a set, -1 if it is empty.
 func (m *model) timeTo(s scores) int64 {
 	first, any := s.first()
-	if !any {
+	if !any || first >= far {
 		return -1
 	}
 	return max(0, int64(first)-m.now)

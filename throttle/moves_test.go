@@ -15,7 +15,7 @@ func releasing(token string) script.Releasing {
 }
 
 func released(c *script.Call) []script.Released {
-	_, _, jobs := c.Released()
+	_, _, _, jobs := c.Released()
 	return jobs
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weirq/weir/throttle"
-	"github.com/weirq/weir/throttle/internal/script"
 )
 
 // rounding is how far a slot may lie from its exact instant: the scripts round up to
@@ -289,9 +288,9 @@ func TestBlockedKeyIsLeftAlone(t *testing.T) {
 func TestJobOfAnotherKeyDoesNotWait(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
-		slow := script.PolicyText(1, time.Minute.Microseconds(), 1, 100)
-		fast := script.PolicyText(100, time.Second.Microseconds(), 10, 100)
-		d.run(t, d.scripts.Policies(0, []string{"slow", slow, "fast", fast}))
+		slow := policyText(1, time.Minute, 1, 100)
+		fast := policyText(100, time.Second, 10, 100)
+		d.run(t, d.policies("slow", slow, "fast", fast))
 		s := newSimulation(t, d)
 		s.enqueue(entries("slow", ids(d.most(1000)*10)...)...)
 		s.enqueue(entries("fast", ids(10)...)...)

@@ -46,8 +46,9 @@ func newParcels() *parcels {
 // add packs the jobs that one release of a key took together into one parcel: two
 // are handed over at the same time, and may overtake each other.
 //
-// numbered is how many parcels the round has from an earlier call.
-func (p *parcels) add(round string, numbered int, jobs []script.Released) {
+// shard is where they were released, numbered how many parcels the round has from
+// an earlier call.
+func (p *parcels) add(shard int, round string, numbered int, jobs []script.Released) {
 	for n, j := range jobs {
 		to := stream{round, j.Pool}
 		p.count[to] = max(p.count[to], numbered)
@@ -62,7 +63,7 @@ func (p *parcels) add(round string, numbered int, jobs []script.Released) {
 			p.open[to] = i
 			p.count[to]++
 		}
-		p.filled[i].Jobs = append(p.filled[i].Jobs, Hold{Key: j.Key, ID: j.ID, Release: j.Release})
+		p.filled[i].Jobs = append(p.filled[i].Jobs, Hold{Key: j.Key, ID: j.ID, Release: j.Release, Shard: shard})
 	}
 }
 

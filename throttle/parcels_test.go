@@ -29,7 +29,7 @@ func TestParcelsOfARound(t *testing.T) {
 					want[to] = append(want[to], Hold{Key: j.Key, ID: j.ID, Release: j.Release})
 				}
 			}
-			p.add(round, earlier, jobs)
+			p.add(0, round, earlier, jobs)
 		}
 
 		got := make(map[stream][]Hold)

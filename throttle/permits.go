@@ -40,11 +40,8 @@ type Hold struct {
 	Key, ID string
 	Release int64
 	Run     int64 // 0 until it departs
+	Shard   int   // part of the state that it lies in: moves of one shard can share a call
 }
-
-// Shard tells in which part of the state a key lies: moves of one shard can share
-// a call.
-func (p *Permits) Shard(key string) int { return p.store.shard(key) }
 
 // Shards is how many parts the state has.
 func (p *Permits) Shards() int { return p.store.shards }
@@ -65,12 +62,13 @@ const (
 // A Permit is the answer to one job that asked to depart.
 type Permit struct {
 	Status  Status
-	At      time.Time // its slot, on this process' clock
-	Run     int64     // for the Hold from now on
-	Attempt int       // counted from 1
-	Limit   Limit     // of the key
-	Job     Job       // set when the job departs for the first time since its release
-	Damaged error     // the stored job could not be read: end its run as Dead
+	At      time.Time     // its slot, on this process' clock
+	Run     int64         // for the Hold from now on
+	Attempt int           // counted from 1
+	Limit   Limit         // of the key
+	Above   time.Duration // shortest interval of a parent's limit, 0 without parents
+	Job     Job           // set when the job departs for the first time since its release
+	Damaged error         // the stored job could not be read: end its run as Dead
 }
 
 // NewToken names one Depart call, so that it can be repeated when its answer was
@@ -86,7 +84,7 @@ func (p *Permits) Depart(ctx context.Context, lease time.Duration, token string,
 	if len(holds) == 0 {
 		return nil, nil
 	}
-	shard := p.Shard(holds[0].Key)
+	shard := holds[0].Shard
 	call := p.store.scripts.Depart(shard, p.lead.Microseconds(), lease.Microseconds(), token, scriptHolds(holds))
 	sent := time.Now()
 	if err := p.store.run(ctx, call); err != nil {
@@ -103,6 +101,7 @@ func (p *Permits) Depart(ctx context.Context, lease time.Duration, token string,
 		permits[i] = Permit{
 			Status: Status(s.Status), Run: s.Run, Attempt: int(s.Attempt), At: clock.local(s.At),
 			Limit: Limit{Rate: s.Rate, Period: microseconds(s.Period), Burst: s.Burst},
+			Above: microseconds(s.Above),
 		}
 		if permits[i].Status == Go && holds[i].Run == 0 {
 			permits[i].Job, permits[i].Damaged = decodeJob(holds[i].Key, holds[i].ID, s.Job)
@@ -125,6 +124,10 @@ type Ending struct {
 	What   string        // Done, Retry, Dead or Return
 	Delay  time.Duration // of a Retry
 	Reason string        // of a Dead one, for people
+	// Cost is what the run truly cost, if Settled: the bucket is corrected by the
+	// difference to what the job was charged. 0 to MaxCost.
+	Cost    int64
+	Settled bool
 }
 
 // Finish ends runs of jobs, which must be of one shard. It tells for each whether
@@ -137,10 +140,11 @@ func (p *Permits) Finish(ctx context.Context, endings []Ending) ([]bool, error) 
 	ends := make([]script.End, len(endings))
 	for i, e := range endings {
 		ends[i] = script.End{
-			Hold: script.Hold(e.Hold), What: e.What, Delay: max(0, e.Delay.Microseconds()), Reason: e.Reason,
+			Hold: e.Hold.numbers(), What: e.What, Delay: max(0, e.Delay.Microseconds()), Reason: e.Reason,
+			Cost: min(max(0, e.Cost), MaxCost), Settled: e.Settled,
 		}
 	}
-	call := p.store.scripts.Finish(p.Shard(endings[0].Key), p.lead.Microseconds(), ends)
+	call := p.store.scripts.Finish(endings[0].Shard, p.lead.Microseconds(), ends)
 	if err := p.store.run(ctx, call); err != nil {
 		return nil, fmt.Errorf("finish %d jobs: %w", len(endings), err)
 	}
@@ -153,17 +157,21 @@ func (p *Permits) Extend(ctx context.Context, lease time.Duration, holds []Hold)
 	if len(holds) == 0 {
 		return nil, nil
 	}
-	call := p.store.scripts.Extend(p.Shard(holds[0].Key), lease.Microseconds(), scriptHolds(holds))
+	call := p.store.scripts.Extend(holds[0].Shard, lease.Microseconds(), scriptHolds(holds))
 	if err := p.store.run(ctx, call); err != nil {
 		return nil, fmt.Errorf("extend %d jobs: %w", len(holds), err)
 	}
 	return call.Held(), nil
 }
 
+func (h Hold) numbers() script.Hold {
+	return script.Hold{Key: h.Key, ID: h.ID, Release: h.Release, Run: h.Run}
+}
+
 func scriptHolds(holds []Hold) []script.Hold {
 	out := make([]script.Hold, len(holds))
 	for i, h := range holds {
-		out[i] = script.Hold(h)
+		out[i] = h.numbers()
 	}
 	return out
 }

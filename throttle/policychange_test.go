@@ -7,13 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weirq/weir/throttle"
-	"github.com/weirq/weir/throttle/internal/script"
 )
 
 // change sets the default policy as a simulation goes on: its schedulers hear of it.
 func (s *simulation) change(l throttle.Limit, max int) {
-	text := script.PolicyText(l.Rate, l.Period.Microseconds(), l.Burst, max)
-	s.call(s.d.scripts.Policies(0, []string{throttle.AnyKey, text}))
+	s.call(s.d.policies(throttle.AnyKey, policyText(l.Rate, l.Period, l.Burst, max)))
 }
 
 // Jobs that wait take the new pace at once, not after an interval of the old one; what

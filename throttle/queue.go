@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
+	"os"
+	"path/filepath"
 
 	"github.com/redis/go-redis/v9"
 
@@ -41,6 +42,7 @@ type Queue struct {
 	store   *store
 	maxSize int
 	logger  *slog.Logger
+	who     string
 }
 
 // NewQueue checks the server behind client and returns a Queue on it. A server
@@ -60,45 +62,20 @@ func newQueue(ctx context.Context, client redis.UniversalClient, config QueueCon
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{store: s, maxSize: config.MaxJobSize, logger: config.Logger}, nil
+	return &Queue{store: s, maxSize: config.MaxJobSize, logger: config.Logger, who: filepath.Base(os.Args[0])}, nil
 }
 
-// SetPolicies replaces all stored policies. Schedulers look at every bucket again,
-// so jobs that wait feel the change, within a second or so for thousands of keys; a
-// key that has its most jobs in flight, when one of them ends.
-// Nothing is written if one policy is invalid or two are for one key.
-func (q *Queue) SetPolicies(ctx context.Context, policies []Policy) error {
-	seen := make(map[string]bool, len(policies))
-	perShard := make([][]string, q.store.shards)
-	for i, p := range policies {
-		p = p.withDefaults()
-		place := fmt.Sprintf("policies[%d]", i)
-		if err := p.Validate(); err != nil {
-			return within(place, err)
-		}
-		if seen[p.Key] {
-			return within(place, invalid("key", p.Key, "one policy a key"))
-		}
-		seen[p.Key] = true
-		for shard := range perShard {
-			if p.Key == AnyKey || shard == q.store.shard(p.Key) {
-				perShard[shard] = append(perShard[shard], p.Key, p.text())
-			}
-		}
-	}
-	calls := make([]*script.Call, q.store.shards)
-	for shard := range calls {
-		calls[shard] = q.store.scripts.Policies(shard, perShard[shard])
-	}
-	if err := q.store.run(ctx, calls...); err != nil {
-		return fmt.Errorf("set policies: %w", err)
-	}
-	return nil
+// As returns the same queue acting for somebody: the audit trail names who changed
+// policies, held keys or purged them. Without it that is the name of the program. At
+// most MaxWhoBytes bytes of who are kept.
+func (q *Queue) As(who string) *Queue {
+	other := *q
+	other.who = who[:min(len(who), MaxWhoBytes)]
+	return &other
 }
 
-func (p Policy) text() string {
-	return script.PolicyText(p.Limit.Rate, p.Limit.Period.Microseconds(), p.Limit.Burst, p.MaxInFlight)
-}
+// MaxWhoBytes bounds the name that an entry of the audit trail has.
+const MaxWhoBytes = 128
 
 // ErrNoJob is returned when there is no job of that key and id.
 var ErrNoJob = errors.New("no such job")
@@ -120,15 +97,25 @@ type JobInfo struct {
 
 // Job looks up a job that has not ended. The error is [ErrNoJob] if there is none.
 func (q *Queue) Job(ctx context.Context, key, id string) (JobInfo, error) {
-	call := q.store.scripts.Find(q.store.shard(key), key, id)
-	if err := q.store.run(ctx, call); err != nil {
+	var info JobInfo
+	found := false
+	err := q.store.follow(ctx, key, func(shard int) *script.Call {
+		return q.store.scripts.Find(shard, key, id)
+	}, func(shard int, c *script.Call) int {
+		home, now, at, attempts, ok := c.Found()
+		if found = ok; ok {
+			info = JobInfo{Receipt: receipt(key, id, now, at), State: at.State, Attempts: int(attempts)}
+			return shard // it may still be where its key was
+		}
+		return home
+	})
+	if err == nil && !found {
+		err = ErrNoJob
+	}
+	if err != nil {
 		return JobInfo{}, fmt.Errorf("look up job %q of key %q: %w", id, key, err)
 	}
-	now, at, attempts, ok := call.Found()
-	if !ok {
-		return JobInfo{}, fmt.Errorf("look up job %q of key %q: %w", id, key, ErrNoJob)
-	}
-	return JobInfo{Receipt: receipt(key, id, now, at), State: at.State, Attempts: int(attempts)}, nil
+	return info, nil
 }
 
 // KeyInfo counts the jobs of a key.
@@ -141,35 +128,22 @@ type KeyInfo struct {
 // Key tells how a key stands. A key that nobody has used has no jobs and the
 // policy that it would get.
 func (q *Queue) Key(ctx context.Context, key string) (KeyInfo, error) {
-	call := q.store.scripts.Stat(q.store.shard(key), key)
-	if err := q.store.run(ctx, call); err != nil {
+	var n script.Counts
+	err := q.store.follow(ctx, key, func(shard int) *script.Call {
+		return q.store.scripts.Stat(shard, key)
+	}, func(_ int, c *script.Call) int {
+		n = c.Counts()
+		return n.Home
+	})
+	var p Policy
+	if err == nil {
+		p, err = policyFromText(key, n.Policy)
+	}
+	if err != nil {
 		return KeyInfo{}, fmt.Errorf("count jobs of key %q: %w", key, err)
 	}
-	n := call.Counts()
 	return KeyInfo{
-		Waiting: n.Waiting, Delayed: n.Delayed, InFlight: n.InFlight, Level: float64(n.MicroLevel) / 1e6,
-		Policy: Policy{
-			Key:         key,
-			Limit:       Limit{Rate: n.Rate, Period: time.Duration(n.Period) * time.Microsecond, Burst: n.Burst},
-			MaxInFlight: int(n.MaxInFlight),
-		},
+		Waiting: n.Waiting, Delayed: n.Delayed, InFlight: n.InFlight,
+		Level: float64(n.MicroLevel) / 1e6, Policy: p,
 	}, nil
-}
-
-// Purge removes the waiting and delayed jobs of a key and tells how many there
-// were. Jobs on their way to a worker or running are not touched.
-func (q *Queue) Purge(ctx context.Context, key string) (int64, error) {
-	const page = 1000 // jobs a call, to keep Redis free for others
-	var total int64
-	for {
-		call := q.store.scripts.Purge(q.store.shard(key), key, page)
-		if err := q.store.run(ctx, call); err != nil {
-			return total, fmt.Errorf("purge key %q: %w", key, err)
-		}
-		n := call.Count()
-		total += n
-		if n < page {
-			return total, nil
-		}
-	}
 }

@@ -102,7 +102,7 @@ func TestDelayedJobDoesNotHideABlockedLine(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
 		s := paced(t, d, "100/s", 10)
-		d.run(t, d.scripts.Policies(0, []string{"*", script.PolicyText(100, time.Second.Microseconds(), 10, 2)}))
+		d.run(t, d.policies("*", policyText(100, time.Second, 10, 2)))
 		s.poll, s.work = 1000*time.Hour, 10*time.Millisecond
 		s.end = func(d departure) (string, time.Duration) {
 			if d.attempt == 1 && d.job == "000001" {

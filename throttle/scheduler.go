@@ -103,6 +103,8 @@ type Scheduler struct {
 	mu        sync.Mutex
 	refused   map[string]int // times in a row that a pool could not be handed over to
 	returning sync.WaitGroup // jobs that go back for it
+
+	migrating sync.Map // shards whose keys are being moved
 }
 
 // shardState is when to look at a shard, and what is known of a release that was
@@ -247,14 +249,17 @@ func (s *Scheduler) round(ctx context.Context) {
 		if call.Err != nil {
 			continue
 		}
-		due, lease, jobs := call.Released()
-		parcels.add(state.round, state.numbered, jobs)
+		due, lease, moving, jobs := call.Released()
+		parcels.add(call.Shard, state.round, state.numbered, jobs)
 		wait := s.config.Poll
 		if due >= 0 {
 			wait = min(wait, microseconds(due))
 		}
 		*state = shardState{next: time.Now().Add(wait)}
 		s.leases.set(call.Shard, lease)
+		if moving > 0 {
+			s.migrate(ctx, call.Shard)
+		}
 	}
 	for _, call := range calls {
 		if call.Err != nil {
@@ -319,8 +324,7 @@ func (s *Scheduler) giveBack(ctx context.Context, parcels []Parcel) {
 	byShard := make(map[int][]Ending)
 	for _, p := range parcels {
 		for _, h := range p.Jobs {
-			shard := s.store.shard(h.Key)
-			byShard[shard] = append(byShard[shard], Ending{Hold: h, What: Return})
+			byShard[h.Shard] = append(byShard[h.Shard], Ending{Hold: h, What: Return})
 		}
 	}
 	for _, endings := range byShard {

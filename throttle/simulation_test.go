@@ -27,6 +27,7 @@ type simulation struct {
 	work              time.Duration                                  // from a job's slot to the end of its run
 	told              time.Duration                                  // ends of runs are told at multiples of it; 0: at once
 	end               func(departure) (what string, d time.Duration) // how a run ends; nil: all are done
+	cost              func(departure) int64                          // what a run truly cost; nil: what it was charged
 	miss              func() bool                                    // whether a job misses its slot; nil: none does
 	ignored           string                                         // pool without workers
 
@@ -156,7 +157,7 @@ func (s *simulation) release(scheduler int) {
 	}
 	s.releases++
 	token := strconv.Itoa(s.releases)
-	next, _, jobs := s.call(s.d.scripts.Release(0, script.Releasing{
+	next, _, _, jobs := s.call(s.d.scripts.Release(0, script.Releasing{
 		Lead: s.lead.Microseconds(), Lease: s.lease.Microseconds(), Most: 256,
 		Round: token, Scheduler: strconv.Itoa(scheduler), Token: token,
 	})).Released()
@@ -225,6 +226,9 @@ func (s *simulation) depart(jobs []script.Hold) {
 			var delay time.Duration
 			e.What, delay = s.end(d)
 			e.Delay = delay.Microseconds()
+		}
+		if s.cost != nil {
+			e.Cost, e.Settled = s.cost(d), true
 		}
 		over := at.Add(s.work)
 		if s.told > 0 {

@@ -20,6 +20,7 @@ type store struct {
 	client  redis.UniversalClient
 	shards  int
 	scripts *script.Set
+	routes  *routes
 }
 
 // Numbers of shards.
@@ -58,7 +59,7 @@ func openStore(ctx context.Context, client redis.UniversalClient, shards int, sc
 	if shards != 0 && shards != stored {
 		return nil, invalid("shards", shards, "%d, the number this Redis was set up with; it cannot change while jobs are stored", stored)
 	}
-	return &store{client: client, shards: stored, scripts: scripts}, nil
+	return &store{client: client, shards: stored, scripts: scripts, routes: &routes{}}, nil
 }
 
 // checkEviction refuses a server that may throw queued jobs away. A server that
@@ -103,7 +104,49 @@ func (s *store) run(ctx context.Context, calls ...*script.Call) error {
 	return script.Run(ctx, s.client, calls...)
 }
 
-func (s *store) shard(key string) int { return shardOf(key, s.shards) }
+// natural is the shard that a key hashes to.
+func (s *store) natural(key string) int { return shardOf(key, s.shards) }
+
+// shard is where a key belongs, as far as is known here.
+func (s *store) shard(key string) int {
+	if shard, ok := s.routes.find(key); ok {
+		return shard
+	}
+	return s.natural(key)
+}
+
+// learn takes in where a script said that a key belongs.
+func (s *store) learn(key string, home int) {
+	if home == s.natural(key) {
+		s.routes.forget(key)
+	} else if home >= 0 && home < s.shards {
+		s.routes.learn(key, home)
+	}
+}
+
+// mostHops bounds how often a call follows a key from shard to shard while its
+// policy is being changed.
+const mostHops = 10
+
+// follow makes a call about a key where the key belongs. home reads from the reply
+// where that is.
+func (s *store) follow(ctx context.Context, key string, call func(shard int) *script.Call, home func(shard int, c *script.Call) int) error {
+	for range mostHops {
+		shard := s.shard(key)
+		c := call(shard)
+		if err := s.run(ctx, c); err != nil {
+			return err
+		}
+		at := home(shard, c)
+		if at == shard {
+			return nil
+		}
+		s.learn(key, at)
+	}
+	return errHops
+}
+
+var errHops = errors.New("the key is moving to another shard: try again")
 
 // newName makes a short random name for a process' part in the stored state.
 func newName() string {

@@ -45,7 +45,7 @@ func newDepartures(s *Server) *departures {
 // ask has jobs depart.
 func (d *departures) ask(jobs []*held) {
 	for _, h := range jobs {
-		d.shards[d.permits.Shard(h.hold.Key)].add(h)
+		d.shards[h.hold.Shard].add(h)
 	}
 }
 
@@ -73,7 +73,7 @@ func (d *departures) call(ctx context.Context, token *string, jobs []*held) erro
 		if holds[i].Run > 0 {
 			returned[key]++
 		}
-		h.attempt, h.limit, h.slot = p.Attempt, p.Limit, p.At
+		h.attempt, h.limit, h.above, h.slot = p.Attempt, p.Limit, p.Above, p.At
 		if holds[i].Run == 0 {
 			h.job, h.damaged = p.Job, p.Damaged
 		}

@@ -54,13 +54,13 @@ func (s *Server) write(h *held, v verdict) {
 		s.hands.leave(h)
 		return
 	}
-	s.endings[s.permits.Shard(h.hold.Key)].add(ending{h, v})
+	s.endings[h.hold.Shard].add(ending{h, v})
 }
 
 func (s *Server) finish(ctx context.Context, items []ending) error {
 	endings := make([]throttle.Ending, len(items))
 	for i, e := range items {
-		endings[i] = e.verdict.ending(e.held.move())
+		endings[i] = e.verdict.ending(e.held.move(), &e.held.cost)
 	}
 	if _, err := s.permits.Finish(ctx, endings); err != nil {
 		s.config.Logger.Warn("finish failed", "jobs", len(items), "error", err)

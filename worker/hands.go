@@ -20,7 +20,7 @@ type hands struct {
 
 // release names a job as its parcel does.
 func (h *held) release() throttle.Hold {
-	return throttle.Hold{Key: h.hold.Key, ID: h.hold.ID, Release: h.hold.Release}
+	return throttle.Hold{Key: h.hold.Key, ID: h.hold.ID, Release: h.hold.Release, Shard: h.hold.Shard}
 }
 
 func newHands(shards int) *hands {
@@ -35,21 +35,21 @@ func newHands(shards int) *hands {
 // take tells whether a job was not at hand already: asynq may deliver a parcel again
 // while its jobs wait in line, and two that ask to depart in one call would both be
 // told to go.
-func (s *hands) take(h *held, shard int) bool {
+func (s *hands) take(h *held) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.shard = shard
-	if _, known := s.shards[shard][h.release()]; known {
+	at := s.shards[h.hold.Shard]
+	if _, known := at[h.release()]; known {
 		return false
 	}
-	s.shards[shard][h.release()] = h
+	at[h.release()] = h
 	s.count++
 	return true
 }
 
 func (s *hands) leave(h *held) {
 	s.mu.Lock()
-	delete(s.shards[h.shard], h.release())
+	delete(s.shards[h.hold.Shard], h.release())
 	if s.count--; s.count == 0 {
 		s.empty.Broadcast()
 	}

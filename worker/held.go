@@ -35,7 +35,6 @@ type held struct {
 	parcel  *load
 	order   int64 // of arrival in this process
 	arrived time.Time
-	shard   int
 
 	mu     sync.Mutex
 	hold   throttle.Hold
@@ -45,11 +44,14 @@ type held struct {
 	lost   bool
 	ended  bool
 
+	cost trueCost // of the run, as its handler says
+
 	// Set when it departs; touched only by whoever has it in hand.
 	job     throttle.Job
 	damaged error
 	attempt int
 	limit   throttle.Limit
+	above   time.Duration // shortest interval of a parent's limit, 0 without parents
 	slot    time.Time
 	// departed is when the meter let it go.
 	departed time.Time

@@ -97,8 +97,8 @@ func TestHandsAreEmptyWhenTheLastJobLeaves(t *testing.T) {
 	var jobs []*held
 	for i := range 10 {
 		h := &held{parcel: newLoad(1)}
-		h.hold = throttle.Hold{Key: "k", ID: strconv.Itoa(i), Release: 1}
-		require.True(t, s.take(h, i%2))
+		h.hold = throttle.Hold{Key: "k", ID: strconv.Itoa(i), Release: 1, Shard: i % 2}
+		require.True(t, s.take(h))
 		jobs = append(jobs, h)
 	}
 	require.Len(t, s.all(), 10)
@@ -128,19 +128,19 @@ func TestJobIsAtHandOnce(t *testing.T) {
 		return &held{parcel: newLoad(1), hold: throttle.Hold{Key: "k", ID: "x", Release: n}}
 	}
 	first := release(1)
-	require.True(t, s.take(first, 0))
+	require.True(t, s.take(first))
 	first.moved(1)
-	require.False(t, s.take(release(1), 0))
-	require.True(t, s.take(release(2), 0), "it was released again")
+	require.False(t, s.take(release(1)))
+	require.True(t, s.take(release(2)), "it was released again")
 	s.leave(first)
-	require.True(t, s.take(release(1), 0))
+	require.True(t, s.take(release(1)))
 	require.Len(t, s.all(), 2)
 }
 
 func TestAbandonedHandsAreNotWaitedFor(t *testing.T) {
 	s := newHands(1)
 	h := &held{parcel: newLoad(1)}
-	s.take(h, 0)
+	s.take(h)
 	ended := make(chan struct{})
 	go func() {
 		s.wait()

@@ -11,7 +11,7 @@ type Info struct {
 	ID          string
 	Attempt     int // counted from 1
 	MaxAttempts int
-	Cost        int64
+	Cost        int64     // that it was charged when it departed; see SetCost
 	Departed    time.Time // the instant at which it left, at its slot or a little later
 }
 

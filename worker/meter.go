@@ -26,7 +26,8 @@ type meter struct {
 	mixed  bool    // costs differ: a job keeps the slot that was charged for it
 	away   int     // jobs that gave up their slots and have no answer yet
 	bucket throttle.Bucket
-	last   time.Time // departure
+	above  time.Duration // shortest interval of a parent's limit, 0 without parents
+	last   time.Time     // departure
 }
 
 func newMeter(lead time.Duration, start func(*held), again func([]*held)) *meter {
@@ -39,7 +40,7 @@ func (m *meter) add(jobs []*held, returned int) {
 	m.mu.Lock()
 	m.away -= returned
 	for _, h := range jobs {
-		m.bucket.Limit = h.limit
+		m.bucket.Limit, m.above = h.limit, h.above
 		if n := len(m.jobs); n > 0 {
 			last := m.jobs[n-1]
 			m.mixed = m.mixed || last.job.Cost != h.job.Cost
@@ -89,8 +90,10 @@ const (
 // interval is the time one cost unit takes to leak.
 func (m *meter) interval() time.Duration { return m.bucket.Limit.Interval() }
 
-func (m *meter) slack() float64 {
-	return min(mostSlack, max(leastSlack, 1-float64(networkJitter)/float64(m.interval())))
+func (m *meter) slack() float64 { return slack(m.interval()) }
+
+func slack(interval time.Duration) float64 {
+	return min(mostSlack, max(leastSlack, 1-float64(networkJitter)/float64(interval)))
 }
 
 const (
@@ -105,6 +108,9 @@ func (m *meter) tolerance() time.Duration {
 	t := time.Duration(m.slack() * float64(m.interval()))
 	if room := float64(m.bucket.Limit.Burst-1) * float64(m.interval()); room > 0 {
 		t = max(t, min(m.lead/2, t+time.Duration(min(room, float64(m.lead)))))
+	}
+	if m.above > 0 { // its siblings may be late together
+		t = min(t, time.Duration(slack(m.above)*float64(m.above)))
 	}
 	return min(mostTolerance, max(leastTolerance, t))
 }

@@ -57,18 +57,22 @@ func (s *Server) classify(job throttle.Job, attempt int, err, cause error) verdi
 	}
 }
 
-// ending is how a verdict is written to the bucket.
-func (v verdict) ending(h throttle.Hold) throttle.Ending {
+// ending is how a verdict is written to the bucket, with what the run truly cost. A
+// job that was dropped cost nothing, unless its handler says otherwise.
+func (v verdict) ending(h throttle.Hold, cost *trueCost) throttle.Ending {
 	e := throttle.Ending{Hold: h, Delay: v.delay, Reason: v.reason}
+	e.Cost, e.Settled = cost.get()
 	switch v.outcome {
-	case Done, Dropped:
+	case Done:
 		e.What = throttle.Done
+	case Dropped:
+		e.What, e.Settled = throttle.Done, true
 	case Retry:
 		e.What = throttle.Retry
 	case Dead:
 		e.What = throttle.Dead
-	default:
-		e.What = throttle.Return
+	default: // there was no attempt
+		e.What, e.Settled = throttle.Return, false
 	}
 	return e
 }

@@ -62,9 +62,27 @@ func TestEndingsOfOutcomes(t *testing.T) {
 	for outcome, want := range map[Outcome]string{
 		Done: throttle.Done, Dropped: throttle.Done, Retry: throttle.Retry, Dead: throttle.Dead, Parked: throttle.Return,
 	} {
-		e := verdict{outcome: outcome, delay: time.Second, reason: "why"}.ending(hold)
-		require.Equal(t, throttle.Ending{Hold: hold, What: want, Delay: time.Second, Reason: "why"}, e, outcome)
+		e := verdict{outcome: outcome, delay: time.Second, reason: "why"}.ending(hold, &trueCost{})
+		require.Equal(t, throttle.Ending{
+			Hold: hold, What: want, Delay: time.Second, Reason: "why", Settled: outcome == Dropped,
+		}, e, outcome)
 	}
+}
+
+func TestEndingsCarryWhatTheHandlerSaysOfTheCost(t *testing.T) {
+	var h held
+	ctx := h.withCost(t.Context())
+	require.NoError(t, SetCost(ctx, 5))
+	require.NoError(t, SetCost(context.WithValue(ctx, infoKey{}, nil), 7))
+	for _, cost := range []int64{-1, throttle.MaxCost + 1} {
+		require.ErrorContains(t, SetCost(ctx, cost), "want 0 to 1000000000")
+	}
+	require.ErrorIs(t, SetCost(t.Context(), 5), ErrNoJob)
+	for _, o := range []Outcome{Done, Retry, Dead, Dropped} {
+		e := verdict{outcome: o}.ending(throttle.Hold{}, &h.cost)
+		require.Equal(t, []any{int64(7), true}, []any{e.Cost, e.Settled}, o)
+	}
+	require.False(t, verdict{outcome: Parked}.ending(throttle.Hold{}, &h.cost).Settled, "there was no attempt")
 }
 
 func TestEveryOutcomeHasALogLevel(t *testing.T) {

@@ -49,7 +49,7 @@ func (s *Server) attempt(h *held) (verdict, error) {
 	early, cancel := context.WithCancelCause(s.base)
 	defer cancel(nil)
 	h.setCancel(cancel)
-	ctx, stop := context.WithTimeout(withInfo(early, h, most), timeout)
+	ctx, stop := context.WithTimeout(h.withCost(withInfo(early, h, most)), timeout)
 	defer stop()
 	err := s.perform(ctx, asynq.NewTaskWithHeaders(h.job.Type, h.job.Payload, h.job.Headers))
 	return s.classify(h.job, h.attempt, err, context.Cause(early)), err

@@ -128,7 +128,7 @@ func (s *Server) receive(ctx context.Context, task *asynq.Task) error {
 
 // takeIn puts the jobs of a parcel in line.
 func (s *Server) takeIn(task *asynq.Task) (*load, error) {
-	jobs, err := decodeParcel(task.Payload())
+	jobs, err := decodeParcel(task.Payload(), s.permits.Shards())
 	if err != nil || task.Type() != parcelType {
 		// Its jobs come back when their leases end.
 		s.config.Logger.Error("unreadable parcel", "type", task.Type(), "error", err)
@@ -138,7 +138,7 @@ func (s *Server) takeIn(task *asynq.Task) (*load, error) {
 	in := make([]*held, 0, len(jobs))
 	for _, hold := range jobs {
 		h := &held{parcel: parcel, order: s.arrivals.Add(1), arrived: time.Now(), hold: hold}
-		if s.hands.take(h, s.permits.Shard(hold.Key)) {
+		if s.hands.take(h) {
 			in = append(in, h)
 		} else {
 			parcel.end()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // policies name time zones, and a small container has none
 
 	"github.com/redis/go-redis/v9"
 )

@@ -1,40 +1,27 @@
 package script
 
-import "fmt"
-
-// PolicyText is a policy as the scripts store it.
-func PolicyText(rate, periodMicros, burst int64, maxInFlight int) string {
-	return fmt.Sprintf("%d %d %d %d", rate, periodMicros, burst, maxInFlight)
-}
-
-// Policies replaces the policies of a shard: pairs of key and PolicyText.
-func (s *Set) Policies(shard int, pairs []string) *Call {
-	args := make([]any, len(pairs))
-	for i, p := range pairs {
-		args[i] = p
-	}
-	return &Call{Shard: shard, script: s.policies, args: args}
-}
-
 // Find looks up one job.
 func (s *Set) Find(shard int, key, id string) *Call {
 	return &Call{Shard: shard, script: s.find, args: []any{key, id}}
 }
 
-// Found reads the reply of Find.
-func (c *Call) Found() (now int64, at Place, attempt int64, ok bool) {
+// Found reads the reply of Find. If there is no such job, home is the shard where
+// its key belongs.
+func (c *Call) Found() (home int, now int64, at Place, attempt int64, ok bool) {
+	home = int(c.reply.int())
 	if !c.reply.more() {
-		return 0, Place{}, 0, false
+		return home, 0, Place{}, 0, false
 	}
 	now = c.reply.int()
 	at = Place{Known: true, State: c.reply.string(), Position: c.reply.int(), Wait: c.reply.int()}
-	return now, at, c.reply.int(), true
+	return home, now, at, c.reply.int(), true
 }
 
 // Counts of a bucket.
 type Counts struct {
+	Home                                   int // shard where the key belongs
 	Waiting, Delayed, InFlight, MicroLevel int64
-	Rate, Period, Burst, MaxInFlight       int64
+	Policy                                 string // as stored
 }
 
 // Stat counts the jobs of a bucket.
@@ -45,8 +32,8 @@ func (s *Set) Stat(shard int, key string) *Call {
 // Counts reads the reply of Stat.
 func (c *Call) Counts() Counts {
 	return Counts{
-		Waiting: c.reply.int(), Delayed: c.reply.int(), InFlight: c.reply.int(), MicroLevel: c.reply.int(),
-		Rate: c.reply.int(), Period: c.reply.int(), Burst: c.reply.int(), MaxInFlight: c.reply.int(),
+		Home: int(c.reply.int()), Waiting: c.reply.int(), Delayed: c.reply.int(), InFlight: c.reply.int(),
+		MicroLevel: c.reply.int(), Policy: c.reply.string(),
 	}
 }
 
@@ -75,10 +62,14 @@ func (c *Call) Letters() (letters []Letter) {
 	return letters
 }
 
-// Purge removes waiting and delayed jobs of a key.
+// Purge removes waiting and delayed jobs of a key; read it with Purged.
 func (s *Set) Purge(shard int, key string, most int) *Call {
 	return &Call{Shard: shard, script: s.purge, args: []any{key, most}}
 }
+
+// Purged reads the reply of Purge: the shard where the key belongs, and how many
+// jobs were removed.
+func (c *Call) Purged() (home int, removed int64) { return int(c.reply.int()), c.reply.int() }
 
 // Count reads a reply of one number.
 func (c *Call) Count() int64 { return c.reply.int() }

@@ -8,7 +8,7 @@ type Entry struct {
 	Cost      int64
 	NotBefore int64 // of the server's clock; 0 means now
 	Pool      string
-	Policy    string // "rate period burst max", or empty
+	Policy    string // as stored, or empty
 	Job       []byte // encoded
 }
 
@@ -16,9 +16,15 @@ type Entry struct {
 type Place struct {
 	Known    bool // the job was there already
 	State    string
-	Position int64
+	Position int64 // the shard where it belongs, of one that was Moved
 	Wait     int64
 }
+
+// States of a job that was not taken.
+const (
+	Moved    = "moved"    // its key belongs to another shard
+	Draining = "draining" // its key takes no new jobs
+)
 
 // Enqueue puts entries of one shard into their buckets. A client that repeats the
 // call repeats its token.
@@ -65,16 +71,17 @@ func (s *Set) Release(shard int, r Releasing) *Call {
 }
 
 // Released reads the reply of Release: µs until the next bucket is due and until
-// the next lease ends, -1 for none, and the jobs.
-func (c *Call) Released() (due, lease int64, jobs []Released) {
-	due, lease = c.reply.int(), c.reply.int()
+// the next lease ends, -1 for none, how many keys belong to another shard, and the
+// jobs.
+func (c *Call) Released() (due, lease, moving int64, jobs []Released) {
+	due, lease, moving = c.reply.int(), c.reply.int(), c.reply.int()
 	for c.reply.more() {
 		jobs = append(jobs, Released{
 			Key: c.reply.string(), ID: c.reply.string(),
 			Release: c.reply.int(), Pool: c.reply.string(),
 		})
 	}
-	return due, lease, jobs
+	return due, lease, moving, jobs
 }
 
 // A Hold names a job in somebody's hands. The numbers fence off whoever held it
@@ -97,6 +104,7 @@ type Slot struct {
 	At                  int64 // shard time
 	Run, Attempt        int64
 	Rate, Period, Burst int64
+	Above               int64  // shortest interval of a parent, 0 without parents
 	Job                 string // encoded; empty unless it departs for the first time
 }
 
@@ -115,7 +123,8 @@ func (c *Call) Slots() (now int64, slots []Slot) {
 	for c.reply.more() {
 		slots = append(slots, Slot{
 			Status: int(c.reply.int()), At: c.reply.int(), Run: c.reply.int(), Attempt: c.reply.int(),
-			Rate: c.reply.int(), Period: c.reply.int(), Burst: c.reply.int(), Job: c.reply.string(),
+			Rate: c.reply.int(), Period: c.reply.int(), Burst: c.reply.int(),
+			Above: c.reply.int(), Job: c.reply.string(),
 		})
 	}
 	return now, slots
@@ -135,13 +144,20 @@ type End struct {
 	What   string
 	Delay  int64
 	Reason string
+	// Cost is what the run truly cost, if Settled; else it cost what it was charged.
+	Cost    int64
+	Settled bool
 }
 
 // Finish ends runs.
 func (s *Set) Finish(shard int, lead int64, ends []End) *Call {
-	args := append(make([]any, 0, 1+7*len(ends)), lead)
+	args := append(make([]any, 0, 1+8*len(ends)), lead)
 	for _, e := range ends {
-		args = append(args, e.Key, e.ID, e.Release, e.Run, e.What, e.Delay, e.Reason)
+		cost := int64(-1)
+		if e.Settled {
+			cost = e.Cost
+		}
+		args = append(args, e.Key, e.ID, e.Release, e.Run, e.What, e.Delay, e.Reason, cost)
 	}
 	return &Call{Shard: shard, script: s.finish, args: args}
 }

@@ -1,10 +1,10 @@
 // Package script holds the Lua scripts that make every change to the stored
 // state, and the typed calls around them.
 //
-// A script is bucket.lua, which all share, followed by the file of its own. Its
-// one declared key is the due set of a shard; all other names are built from that
-// one's prefix in bucket.lua, so a call stays within one hash slot. Calls on many
-// shards go in one pipeline.
+// A script is what all of them share, see shared, followed by the file of its own.
+// Its one declared key is the due set of a shard; all other names are built from
+// that one's prefix, as shard.lua lists them, so a call stays within one hash slot.
+// Calls on many shards go in one pipeline.
 package script
 
 import (
@@ -38,8 +38,14 @@ func ShardName(shard int) string { return fmt.Sprintf("weir:{%02d}:", shard) }
 type Set struct {
 	enqueue, release, depart, finish, extend *redis.Script
 	expired, reap, audit                     *redis.Script
-	policies, find, stat, dead, purge        *redis.Script
+	policies, override, control, zone        *redis.Script
+	note, tidy                               *redis.Script
+	find, stat, explain, dead, purge         *redis.Script
+	emigrate, immigrate, forget              *redis.Script
 }
+
+// shared is what every script begins with, in this order.
+var shared = []string{"shard", "policy", "calendar", "bucket", "quota", "chain", "store", "record"}
 
 // NewSet returns the scripts on the clock of the server.
 func NewSet() *Set { return NewSetWithClock(source("clock")) }
@@ -47,15 +53,27 @@ func NewSet() *Set { return NewSetWithClock(source("clock")) }
 // NewSetWithClock returns the scripts on a clock of the caller's: Lua that defines
 // a local function server_time returning whole microseconds, and may use KEYS[1].
 func NewSetWithClock(clock string) *Set {
-	load := func(name string) *redis.Script {
-		return redis.NewScript(clock + "\n" + source("bucket") + "\n" + source(name))
+	prelude := clock
+	for _, name := range shared {
+		prelude += "\n" + source(name)
+	}
+	load := func(names ...string) *redis.Script {
+		text := prelude
+		for _, name := range names {
+			text += "\n" + source(name)
+		}
+		return redis.NewScript(text)
 	}
 	return &Set{
-		enqueue: load("enqueue"), release: load("release"), depart: load("depart"),
+		enqueue: load("enqueue"), release: load("family", "release"), depart: load("depart"),
 		finish: load("finish"), extend: load("extend"),
 		expired: load("expired"), reap: load("reap"), audit: load("audit"),
-		policies: load("policies"), find: load("find"), stat: load("stat"),
+		policies: load("trail", "policies"), override: load("trail", "override"),
+		control: load("trail", "control"), zone: load("zone"),
+		note: load("trail", "note"), tidy: load("trail", "tidy"),
+		find: load("find"), stat: load("stat"), explain: load("explain"),
 		dead: load("dead"), purge: load("purge"),
+		emigrate: load("emigrate"), immigrate: load("immigrate"), forget: load("forget"),
 	}
 }
 

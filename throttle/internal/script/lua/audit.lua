@@ -1,6 +1,6 @@
 -- Purpose: repairs a bucket whose bookkeeping was damaged: a job in flight without
--- a lease gets one, so that the reaper finds it; a line that nobody would look at
--- is armed.
+-- a lease gets one, so that the reaper finds it; counts of what is in flight that are
+-- wrong are put right; a line that nobody would look at is armed.
 -- Guarantee: a sound bucket is left as it is.
 --
 -- KEYS[1]     due set of the shard
@@ -9,24 +9,49 @@
 -- ARGV[3]     lease given to a job without one, µs
 -- Reply: next cursor ("0": the end), number of repairs
 
+local ATONCE = 1000 -- records that are counted in one call
+
 go_on_when_full()
 local key, lease = ARGV[1], tonumber(ARGV[3])
 local b = bucket(key)
-local repairs = 0
+local repairs, flight, out = 0, 0, 0
 
-local page = redis.call('HSCAN', b.s, ARGV[2], 'COUNT', 256)
-for i = 1, #page[2], 2 do
-  local id, r = page[2][i], parse(page[2][i + 1])
-  if r and (r.state == 'r' or r.state == 'g')
-    and not redis.call('ZSCORE', SHARD .. 'lease', ref(key, id)) then
-    redis.call('ZADD', SHARD .. 'lease', int(now + lease), ref(key, id))
-    repairs = repairs + 1
+local function look(records)
+  for i = 1, #records, 2 do
+    local id, r = records[i], parse(records[i + 1])
+    if r and (r.state == 'r' or r.state == 'g') then
+      flight = flight + 1
+      if r.state == 'r' then out = out + r.cost end
+      if not redis.call('ZSCORE', SHARD .. 'lease', ref(key, id)) then
+        redis.call('ZADD', SHARD .. 'lease', int(now + lease), ref(key, id))
+        repairs = repairs + 1
+      end
+    end
   end
 end
-if not redis.call('ZSCORE', DUE, key) and b.flight == 0
+
+local cursor = ARGV[2]
+local records = redis.call('HLEN', b.s)
+if cursor == '0' and records <= ATONCE then
+  look(redis.call('HGETALL', b.s))
+  if (b.flight ~= flight or b.out ~= out) and redis.call('HLEN', b.j) > 0 then
+    count_below(b, out - b.out)
+    b.flight, b.out = flight, out
+    arm(b, now)
+    repairs = repairs + 1
+    commit()
+  end
+else
+  local page = redis.call('HSCAN', b.s, cursor, 'COUNT', 256)
+  look(page[2])
+  cursor = page[1]
+end
+
+local at = tonumber(redis.call('ZSCORE', DUE, key) or '')
+if (not at or at >= FAR) and b.flight == 0 and not b.paused and not b.up and not has_children(b)
   and redis.call('ZCARD', b.w) + redis.call('ZCARD', b.d) > 0 then
   arm(b, now)
   repairs = repairs + 1
   commit()
 end
-return { page[1], repairs }
+return { cursor, repairs }

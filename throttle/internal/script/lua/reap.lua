@@ -10,7 +10,8 @@
 -- Reply: for each job 1, or 0 if it was not touched
 
 go_on_when_full()
-local lead, lease = tonumber(ARGV[1]), tonumber(ARGV[2])
+lead = tonumber(ARGV[1])
+local lease = tonumber(ARGV[2])
 local reply = {}
 for i = 3, #ARGV, 5 do
   local key, id, release, run = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
@@ -30,6 +31,6 @@ for i = 3, #ARGV, 5 do
     reply[#reply + 1] = 0
   end
 end
-for _, b in ipairs(touched) do rearm(b, lead) end
+rearm_all()
 commit()
 return reply

@@ -1,6 +1,7 @@
 -- Purpose: takes the jobs whose slot is near out of the buckets that are due.
 -- Guarantee: a job is released once; the cost outside a bucket stays within
--- lead × rate + burst whatever the workers do. The same token gets the same reply.
+-- lead × rate + burst whatever the workers do, and so it does for each parent. The
+-- same token gets the same reply.
 --
 -- KEYS[1]     due set of the shard
 -- ARGV[1]     lead: how long before its slot a job is released, µs
@@ -10,12 +11,15 @@
 -- ARGV[5]     scheduler
 -- ARGV[6]     token of the call
 -- Reply: µs until the next bucket is due (-1: none), µs until the next lease ends (-1:
---        none), then for each job: key, id, release number, pool
+--        none), keys that belong to another shard, then for each job: key, id, release
+--        number, pool
 -- Expiry: the reply is kept for a minute.
 
-local lead, lease, budget = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+lead = tonumber(ARGV[1])
+local lease, budget = tonumber(ARGV[2]), tonumber(ARGV[3])
 local round, kept, token = ARGV[4], SHARD .. 'reply:' .. ARGV[5], ARGV[6]
 local CHUNK = 64
+local OUTAGE = 30000000
 
 local earlier = redis.call('GET', kept)
 if earlier and string.sub(earlier, 1, #token + 1) == token .. ' ' then
@@ -23,9 +27,9 @@ if earlier and string.sub(earlier, 1, #token + 1) == token .. ' ' then
 end
 
 go_on_when_full()
-local reply = { -1, -1 }
+local reply = { -1, -1, 0 }
 
--- After a change of policies every bucket is due, a page of them a call.
+-- After a change of rules every bucket is due, a page of them a call.
 local cursor = redis.call('GET', SHARD .. 'sweep')
 if cursor then
   local page = redis.call('ZSCAN', DUE, cursor, 'COUNT', 128)
@@ -58,6 +62,7 @@ local function hand_out(b, ids, records, n)
     local id, r = ids[2 * i - 1], records[i]
     r.state, r.release, r.round = 'r', math.max(r.release + 1, math.floor(now / 1000)), round
     b.out, b.flight, b.backlog = b.out + r.cost, b.flight + 1, b.backlog - r.cost
+    if b.up then count_below(b, r.cost) end
     states[#states + 1], states[#states + 2] = id, encode(r)
     leases[#leases + 1], leases[#leases + 2] = int(now + lease), ref(b.key, id)
     reply[#reply + 1] = b.key
@@ -71,61 +76,205 @@ local function hand_out(b, ids, records, n)
   budget = budget - n
 end
 
--- Releases what is near its slot and returns the instant of the next look, or nil
--- when depart, finish or enqueue will arm the bucket again.
-local function drain(b)
-  local want = math.min(budget, b.max - b.flight, CHUNK)
+-- The first jobs of the line with their records.
+local function head(b, want)
   local ids = want > 0 and redis.call('ZRANGE', b.w, 0, want - 1, 'WITHSCORES') or {}
-  local found = #ids / 2
-  local records, wait, n = {}, 0, 0
-  if found > 0 then
-    local names = {}
-    for i = 1, found do names[i] = ids[2 * i - 1] end
-    local texts = redis.call('HMGET', b.s, unpack(names))
-    local level = b.level + b.out
-    for i = 1, found do
-      records[i] = parse(texts[i]) or fresh(tonumber(ids[2 * i]))
-      wait = wait_for(b, level, records[i].cost)
-      if wait > lead then break end
-      level = level + records[i].cost
-      n = i
-    end
-    if n > 0 then hand_out(b, ids, records, n) end
+  local names, records = {}, {}
+  for i = 1, #ids, 2 do names[#names + 1] = ids[i] end
+  if #names == 0 then return ids, records end
+  for i, text in ipairs(redis.call('HMGET', b.s, unpack(names))) do
+    records[i] = parse(text) or fresh(tonumber(ids[2 * i]))
   end
-
-  local left = redis.call('ZCARD', b.w)
-  if left == 0 then
-    b.backlog = 0
-    return nil
-  end
-  if b.flight >= b.max then return nil end
-  if n == found then return now end
-  -- Nothing could go because what is out has not departed. If that alone is too much
-  -- already, only a departure can help, and depart arms; else the level leaks.
-  if n == 0 and b.out > 0 and wait_for(b, b.out, records[1].cost) > lead then return nil end
-  return look_at(lead, wait)
+  return ids, records
 end
 
-local due = redis.call('ZRANGEBYSCORE', DUE, '-inf', int(now), 'LIMIT', 0, 128)
-for _, key in ipairs(due) do
-  if budget <= 0 then break end
-  local b = bucket(key)
-  leak(b)
-  promote(b)
-  local at = drain(b)
+-- Releases what is near its slot and returns the instant of the next look, FAR when
+-- depart, finish, enqueue or a change of rules will arm the bucket again.
+local function drain(b)
+  local ids, records = head(b, math.min(budget, b.max - b.flight, CHUNK))
+  local out, wait, n = b.out + b.below, 0, 0
+  for i, r in ipairs(records) do
+    wait = open_at(b, now, b.level + out, out, r.cost) - now
+    if wait > lead then break end
+    out = out + r.cost
+    n = i
+  end
+  if n > 0 then hand_out(b, ids, records, n) end
+
+  if redis.call('ZCARD', b.w) == 0 then
+    b.backlog = 0
+    return FAR
+  end
+  if b.flight >= b.max then return FAR end
+  if n == #records then return now end
+  if n == 0 then return next_look(b, wait, records[1].cost) end
+  return look_at(wait)
+end
+
+-- Has a member of a family wait for its parent's turn, once its own limits let it go.
+-- Returns the instant of the next look, and adds the root to those to serve.
+local roots = {}
+local function offer(b)
+  local children = has_children(b)
+  local _, records = head(b, math.min(1, b.max - b.flight))
+  if redis.call('ZCARD', b.w) == 0 then b.backlog = 0 end
+  if records[1] and (children or not b.up) then
+    join(b, '', b)
+    children = true
+  end
+  if not b.up then
+    if children then roots[#roots + 1] = b end
+    return FAR
+  end
+  if not children and not records[1] then return FAR end
+  local cost = children and 1 or records[1].cost
+  local wait = room(b, cost)
+  if wait > lead then return family_look(b, wait, cost) end
+  local parent = chain(b)[2]
+  if not parent then return FAR end
+  join(parent, b.key, b)
+  for i = 2, #b.chain - 1 do join(b.chain[i + 1], b.chain[i].key, b.chain[i]) end
+  roots[#roots + 1] = b.chain[#b.chain]
+  return FAR
+end
+
+-- Takes one out of its parent's ready set until at.
+local function put_off(path, names, level, b, at)
+  drop(path[level], names[level])
   local delayed = redis.call('ZRANGE', b.d, 0, 0, 'WITHSCORES')
-  if delayed[2] then at = math.min(at or math.huge, tonumber(delayed[2])) end
-  if at then
-    redis.call('ZADD', DUE, int(at), key)
+  redis.call('ZADD', DUE, int(math.min(at, tonumber(delayed[2] or FAR))), b.key)
+end
+
+-- Takes a child that is ready after its root is out of the ready set for a while.
+local aside
+local function set_aside(p, name, wait)
+  local tag = redis.call('ZSCORE', ready_set(p), name)
+  local owed = redis.call('ZSCORE', owed_set(p), name)
+  aside[#aside + 1] = { parent = p, name = name, tag = tag, owed = owed, wait = wait }
+  drop(p, name)
+end
+
+-- Puts those back that are ready by then.
+local function restore(by)
+  for i = #aside, 1, -1 do
+    local x = aside[i]
+    if x.wait <= by then
+      redis.call('ZADD', ready_set(x.parent), x.tag, x.name)
+      if x.owed then redis.call('ZADD', owed_set(x.parent), x.owed, x.name) end
+      table.remove(aside, i)
+    end
+  end
+end
+
+-- How long until the first of those is ready, nil if there is none.
+local function first_aside()
+  local first
+  for _, x in ipairs(aside) do
+    if not first or x.wait < first then first = x.wait end
+  end
+  return first
+end
+
+-- Takes out what may not go below this root by then, from the top down: what is
+-- further off than a lead until it is near, the rest for a while. True if there was
+-- nothing to take out.
+local function all_ready(path, names, cost, by)
+  for i = 2, #path do
+    local wait = room(path[i], cost)
+    if wait > lead then
+      put_off(path, names, i - 1, path[i], family_look(path[i], wait, cost))
+      return false
+    elseif wait > by then
+      set_aside(path[i - 1], names[i - 1], wait)
+      return false
+    end
+  end
+  return true
+end
+
+-- Releases the jobs below a root in their turn and returns the instant of the next
+-- look at it. Whoever is ready by the time the root is goes by its tag; only if
+-- nobody is, the root waits for the one that is ready first. A slot further off than
+-- the root's would keep it idle.
+local function serve(root)
+  local near, soonest, look = lead / CHILD_SHARE, 0, now
+  aside = {}
+  while budget > 0 do
+    local path, names, lowest, b = descend(root)
+    if not path then
+      local first = first_aside()
+      look = FAR
+      if not first then break end
+      if first > near then
+        local grid = math.max(1, math.floor(lead / 10))
+        look = math.floor((now + first - near / 2) / grid) * grid
+        break
+      end
+      soonest = first
+      restore(first)
+      look = now
+    else
+      local ids, records = head(b, math.min(1, b.max - b.flight))
+      local r = records[1]
+      local wait = r and room(root, r.cost)
+      if not r then
+        if names[#path] == '' then drop(b, '') else put_off(path, names, #path - 1, b, FAR) end
+      elseif wait > lead then
+        look = next_look(root, wait, r.cost)
+        break
+      elseif all_ready(path, names, r.cost, math.max(wait, soonest)) then
+        for _, x in ipairs(path) do wait = math.max(wait, room(x, r.cost)) end
+        for _, x in ipairs(path) do book(x, wait, r.cost) end
+        hand_out(b, ids, records, 1)
+        for i = 1, #path do
+          if names[i] then advance(path[i], names[i], path[i + 1], lowest[i], r.cost) end
+        end
+        soonest = 0
+        restore(room(root, 1))
+      end
+    end
+  end
+  restore(FAR)
+  return look
+end
+
+local due = redis.call('ZRANGEBYSCORE', DUE, '-inf', int(now), 'LIMIT', 0, 128, 'WITHSCORES')
+for i = 1, #due, 2 do
+  if budget <= 0 then break end
+  local key, at = due[i], tonumber(due[i + 1])
+  local b = bucket(key)
+  if b.more and b.more.ramp and at < now - OUTAGE and redis.call('ZCARD', b.w) > 0 then
+    b.kin, b.outage = true, now
+    adopt(b)
+  end
+  leak(b)
+  if away(b) then
+    if redis.call('ZCARD', b.w) + redis.call('ZCARD', b.d) > 0 then redis.call('SADD', SHARD .. 'moving', key) end
+    at = FAR
   else
-    redis.call('ZREM', DUE, key)
+    promote(b)
+    if b.up or has_children(b) then at = offer(b) else at = drain(b) end
+    local delayed = redis.call('ZRANGE', b.d, 0, 0, 'WITHSCORES')
+    if delayed[2] then at = math.min(at, tonumber(delayed[2])) end
+  end
+  redis.call('ZADD', DUE, int(at), key)
+end
+local served = {}
+for _, root in ipairs(roots) do
+  if not served[root] then
+    served[root] = true
+    leak(root)
+    local at = serve(root)
+    local delayed = redis.call('ZRANGE', root.d, 0, 0, 'WITHSCORES')
+    redis.call('ZADD', DUE, int(math.min(at, tonumber(delayed[2] or FAR))), root.key)
   end
 end
 commit()
 
 reply[1], reply[2] = time_to_first(DUE), time_to_first(SHARD .. 'lease')
 if redis.call('EXISTS', SHARD .. 'sweep') == 1 then reply[1] = 0 end
-if #reply > 2 then
+if rules().shards > 0 then reply[3] = redis.call('SCARD', SHARD .. 'moving') end
+if #reply > 3 then
   redis.call('SET', kept, token .. ' ' .. cjson.encode(reply), 'PX', 60000)
 end
 return reply

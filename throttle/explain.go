@@ -1,0 +1,104 @@
+package throttle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weirq/weir/throttle/internal/script"
+)
+
+// A Cause is what holds the next job of a key.
+type Cause string
+
+// Causes.
+const (
+	ByNothing  Cause = ""          // it is about to leave
+	ByRate     Cause = "rate"      // the bucket has to leak
+	ByQuota    Cause = "quota"     // a quota is used up
+	ByParent   Cause = "parent"    // its siblings' turn
+	ByPause    Cause = "pause"     // until Resume
+	ByCoolDown Cause = "cooldown"  // until the cool-down ends
+	ByHours    Cause = "hours"     // outside of the policy's hours
+	ByInFlight Cause = "in_flight" // the most jobs are in flight: until one ends
+	ByDelay    Cause = "delay"     // all jobs are delayed
+	ByIdle     Cause = "idle"      // there is no job
+)
+
+// An Explanation tells what governs a key and what holds its next job.
+type Explanation struct {
+	Key                                  string
+	Waiting, Delayed, Released, InFlight int64 // Released is cost, on its way to workers; InFlight jobs include it
+	Cause                                Cause
+	Holder                               string    // the key that holds it: Key or one of its parents
+	Until                                time.Time // when it lets go, by the clock of Redis; zero if only an event can tell
+	Paused, Draining                     bool
+	CoolUntil                            time.Time // zero if it does not cool down
+	// Chain is the key and its parents, from the key up.
+	Chain []Link
+	// Candidates are the policies that could govern the key, in the order of their
+	// precedence: the first one does.
+	Candidates []Candidate
+}
+
+// A Link is a key or a parent with its state.
+type Link struct {
+	Key    string
+	Policy Policy
+	Level  float64 // cost in the bucket
+}
+
+// A Candidate is a policy that matches a key, under the name that it stands for.
+type Candidate struct {
+	Source Source
+	Policy Policy
+}
+
+// Explain tells what governs a key and what holds its next job, at this moment.
+func (q *Queue) Explain(ctx context.Context, key string) (Explanation, error) {
+	if err := ValidateKey(key); err != nil {
+		return Explanation{}, err
+	}
+	var e script.Explanation
+	err := q.store.follow(ctx, key, func(shard int) *script.Call {
+		return q.store.scripts.Explain(shard, key)
+	}, func(_ int, c *script.Call) int {
+		e = c.Explanation()
+		return e.Home
+	})
+	if err != nil {
+		return Explanation{}, fmt.Errorf("explain key %q: %w", key, err)
+	}
+	return explanation(key, e)
+}
+
+func explanation(key string, e script.Explanation) (Explanation, error) {
+	out := Explanation{
+		Key: key, Waiting: e.Waiting, Delayed: e.Delayed, Released: e.Released, InFlight: e.Flight,
+		Cause: Cause(e.Cause), Holder: e.Holder, Paused: e.Paused, Draining: e.Draining,
+	}
+	now := time.UnixMicro(e.Now)
+	if e.Wait >= 0 {
+		out.Until = now.Add(microseconds(e.Wait))
+	}
+	if e.CoolUntil > 0 {
+		out.CoolUntil = time.UnixMicro(e.CoolUntil)
+	}
+	for _, l := range e.Chain {
+		p, err := policyFromText(l.Key, l.Policy)
+		if err != nil {
+			return Explanation{}, fmt.Errorf("explain key %q: %w", key, err)
+		}
+		out.Chain = append(out.Chain, Link{Key: l.Key, Policy: p, Level: float64(l.MicroLevel) / 1e6})
+	}
+	for _, c := range e.Candidates {
+		name := c.Name
+		if name == "" {
+			name = AnyKey
+		}
+		if p, err := policyFromText(name, c.Policy); err == nil {
+			out.Candidates = append(out.Candidates, Candidate{Source: Source(c.Source), Policy: p})
+		}
+	}
+	return out, nil
+}

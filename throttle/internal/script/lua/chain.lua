@@ -1,0 +1,94 @@
+-- All that governs a departure: a bucket and its parents, each with its level, its
+-- quotas, its calendar and its holds. All of them are asked, then all are charged.
+
+-- A bucket and its parents, from the bottom up.
+local function chain(b)
+  if b.chain then return b.chain end
+  b.chain = { b }
+  local x = b
+  while x.up and #b.chain < LEVELS do
+    local parent = bucket(x.up)
+    for _, known in ipairs(b.chain) do
+      if known == parent then return b.chain end
+    end
+    leak(parent)
+    parent.kin, x.kin = true, true
+    b.chain[#b.chain + 1] = parent
+    x = parent
+  end
+  return b.chain
+end
+
+-- The first instant from at on at which cost may leave b on its own account, and what
+-- holds it until then. level is what is in the bucket, ahead the cost that leaves
+-- first but is not counted by quotas yet.
+local function open_at(b, at, level, ahead, cost)
+  if b.paused then return now + FOREVER, 'pause' end
+  local cause = ''
+  local wait = wait_for(b, level, cost)
+  if wait > 0 and now + wait > at then at, cause = now + wait, 'rate' end
+  if b.cool > at then at, cause = b.cool, 'cooldown' end
+  if not b.more then return at, cause end
+  for _ = 1, 8 do
+    local before = at
+    if b.more.open then
+      at = open_from(b, at)
+      if at > before then cause = 'hours' end
+    end
+    for _, q in ipairs(load_quotas(b)) do
+      local free = quota_from(b, q, at, ahead + cost, cost)
+      if free > at then at, cause = free, 'quota' end
+    end
+    if at == before then break end
+  end
+  return math.min(at, now + FOREVER), cause
+end
+
+-- How long until cost may leave b and all its parents, when nothing else is ahead,
+-- what holds it, and at which of them.
+local function chain_wait(b, cost)
+  local at, cause, holder = now, '', b
+  for _ = 1, 8 do
+    local before = at
+    for _, x in ipairs(chain(b)) do
+      local free, why = open_at(x, at, x.level, 0, cost)
+      if free > at then at, cause, holder = free, why, x end
+    end
+    if at == before or #b.chain == 1 then break end
+  end
+  return at - now, cause, holder
+end
+
+-- Charges a bucket and its parents for what leaves at a slot. What is charged for
+-- later cannot be used up before, so a level is at least what leaks until then.
+local function charge(b, cost, slot)
+  local plain = not b.more and not b.kin
+  for _, x in ipairs(chain(b)) do
+    if slot > now and not plain then
+      x.level = math.max(x.level, worth(x, now, slot) * x.rate / x.period)
+    end
+    x.level = x.level + cost
+    for _, q in ipairs(load_quotas(x)) do count(x, q, slot, cost) end
+  end
+end
+
+-- Corrects what a job was charged by the difference to what it truly cost. A bucket
+-- is never credited below empty: that would be a burst on top of the burst.
+local function settle(b, r, cost)
+  local off = cost - r.cost
+  if off == 0 then return end
+  for _, x in ipairs(chain(b)) do
+    leak(x)
+    x.level = math.max(0, x.level + off)
+    for _, q in ipairs(load_quotas(x)) do
+      if off > 0 then count(x, q, now, off) else uncount(x, q, r.slot, -off) end
+    end
+  end
+end
+
+-- Counts cost as released, or no longer, with the parents.
+local function count_below(b, cost)
+  for i, x in ipairs(chain(b)) do
+    if i > 1 then x.below = math.max(0, x.below + cost) end
+  end
+end

@@ -1,0 +1,40 @@
+-- Purpose: reads jobs of a key that belongs to another shard, to be stored there.
+-- Guarantee: changes nothing but the list of keys to move. The jobs stay, and are not
+-- released, until they are forgotten here.
+--
+-- KEYS[1]     due set of the shard
+-- ARGV[1]     most jobs
+-- Reply: nothing if there is none to move, else key, shard where it belongs, level,
+--        policy that a job brought along, then for each job: id, record, place in the
+--        line or end of its delay in µs of the server's clock, encoded job
+
+local key = redis.call('SRANDMEMBER', SHARD .. 'moving')
+if not key then return {} end
+local b = bucket(key)
+leak(b)
+local most = tonumber(ARGV[1])
+local home = away(b)
+local reply = { key, home or THIS, exact(b.level), b.own }
+local function add(line)
+  local left = most - (#reply - 4) / 4
+  local ids = left > 0 and redis.call('ZRANGE', line, 0, left - 1, 'WITHSCORES') or {}
+  for i = 1, #ids, 2 do
+    local r = parse(redis.call('HGET', b.s, ids[i])) or fresh(tonumber(ids[i + 1]))
+    local n, at = #reply, tonumber(ids[i + 1])
+    if line == b.d then at = at + real - now end
+    reply[n + 1], reply[n + 2], reply[n + 3] = ids[i], encode(r), int(at)
+    reply[n + 4] = redis.call('HGET', b.j, ids[i]) or ''
+  end
+end
+if home then
+  add(b.w)
+  add(b.d)
+end
+if #reply == 4 then
+  redis.call('SREM', SHARD .. 'moving', key)
+  if not home then
+    arm(b, now)
+    commit()
+  end
+end
+return reply

@@ -1,0 +1,25 @@
+-- Purpose: removes jobs that another shard has stored.
+-- Guarantee: a job that does not wait any more stays.
+--
+-- KEYS[1]     due set of the shard
+-- ARGV[1]     key
+-- ARGV[2..]   groups of 1: id
+-- Reply: how many were removed
+
+go_on_when_full()
+local b = bucket(ARGV[1])
+local removed = 0
+if away(b) then
+  for i = 2, #ARGV, 1 do
+    local id = ARGV[i]
+    local r = parse(redis.call('HGET', b.s, id)) or fresh(0)
+    local waited = redis.call('ZREM', b.w, id)
+    if waited == 1 then b.backlog = math.max(0, b.backlog - r.cost) end
+    if waited + redis.call('ZREM', b.d, id) > 0 then
+      forget(b, id)
+      removed = removed + 1
+    end
+  end
+end
+commit()
+return removed

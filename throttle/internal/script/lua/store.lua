@@ -1,0 +1,110 @@
+-- Storing buckets, and when to look at them next.
+
+local function has_children(b) return b.kin and redis.call('EXISTS', SHARD .. 'r:' .. b.key) == 1 end
+
+local function kin_text(b)
+  return exact(b.below) .. ' ' .. int(b.epoch or 0) .. ' ' .. exact(b.vtime or 0) .. ' ' .. int(b.tag_epoch or 0)
+    .. ' ' .. exact(b.tag or 0) .. ' ' .. int(b.owed or 0) .. ' ' .. int(b.outage or 0)
+    .. ' ' .. int(b.booked or 0)
+end
+
+local function store_quotas(b, name)
+  for _, q in ipairs(b.quotas or {}) do
+    if q.changed then redis.call('HSET', name, q.field, exact(q.id) .. ' ' .. exact(q.used)) end
+  end
+end
+
+local function store(b)
+  local name = SHARD .. 'b:' .. b.key
+  local jobs = redis.call('HLEN', b.j) > 0
+  if jobs or b.below > 0 or has_children(b) then
+    redis.call('HSET', name,
+      'level', exact(b.level), 'at', int(b.at), 'policy', b.policy, 'version', b.version,
+      'seq', int(b.seq), 'backlog', int(b.backlog), 'out', int(b.out), 'flight', int(b.flight),
+      'own', b.own, 'hold', b.hold, 'family', b.family)
+    if b.kin then redis.call('HSET', name, 'kin', kin_text(b)) end
+    if b.home then redis.call('HSET', name, 'home', b.home) end
+    store_quotas(b, name)
+    if b.resting then redis.call('PERSIST', name) end
+    return true
+  end
+  -- Without jobs only what was charged is worth keeping, and only until it is over.
+  leak(b)
+  local keep = b.level > 0 and math.min(FOREVER, time_for(b, b.level * b.period / b.rate)) or 0
+  for _, q in ipairs(load_quotas(b)) do
+    keep = math.max(keep, quota_rest(b, q))
+    q.changed = true
+  end
+  redis.call('DEL', name, b.w, b.d, b.s)
+  redis.call('ZREM', DUE, b.key)
+  if keep > 0 then
+    redis.call('HSET', name, 'level', exact(b.level), 'at', int(b.at), 'own', b.own)
+    if b.kin then redis.call('HSET', name, 'kin', kin_text(b)) end
+    store_quotas(b, name)
+    redis.call('PEXPIRE', name, int(math.ceil(keep / 1000) + 1000))
+  end
+  return false
+end
+
+local earliest
+
+-- Makes the scheduler look at b at the given instant, or earlier if it was going to.
+local function arm(b, at)
+  if not earliest then
+    local head = redis.call('ZRANGE', DUE, 0, 0, 'WITHSCORES')
+    earliest = tonumber(head[2] or '') or math.huge
+  end
+  local set = tonumber(redis.call('ZSCORE', DUE, b.key) or '')
+  if set and set <= at then return end
+  redis.call('ZADD', DUE, int(at), b.key)
+  if at < earliest and at < FAR then
+    earliest = at
+    b.wake = true
+  end
+end
+
+-- Looking is done half a lead before the slot, so that a busy key is served in
+-- batches, and on a common grid, so that many keys share a round.
+local function look_at(wait)
+  local grid = math.max(1, math.floor(lead / 10))
+  local at = now + math.max(0, wait - lead / 2)
+  if at <= now then return now end
+  return math.min(FAR, math.ceil(at / grid) * grid)
+end
+
+-- When to look at a bucket whose next job waits for this long on its account; never
+-- if only a departure, the end of a run or a change of rules can help.
+local function next_look(b, wait, cost)
+  if b.paused then return FAR end
+  local out = b.out + b.below
+  if out > 0 and wait > lead and wait_for(b, out, cost) > lead then return FAR end
+  return look_at(wait)
+end
+
+-- Arms a bucket that may have something to release now that a job departed or
+-- ended. One that is looked at soon enough anyway is left as it is.
+local function rearm(b)
+  if b.paused then return end
+  local own = b.flight < b.max and redis.call('ZCARD', b.w) > 0
+    and not (b.up and redis.call('ZSCORE', SHARD .. 'r:' .. b.up, b.key))
+  if not own and not has_children(b) then return end
+  leak(b)
+  local out = b.out + b.below
+  local at = look_at(open_at(b, now, b.level + out, out, 1) - now)
+  local set = tonumber(redis.call('ZSCORE', DUE, b.key) or '')
+  if set and set <= at + lead / 10 then return end
+  arm(b, at)
+end
+
+local function rearm_all()
+  for i = 1, #touched do rearm(touched[i]) end
+end
+
+-- Stores what changed and wakes the schedulers when an earlier instant was armed.
+local function commit()
+  local wake = false
+  for _, b in ipairs(touched) do
+    if store(b) and b.wake then wake = true end
+  end
+  if wake then redis.call('PUBLISH', WAKE, SHARD) end
+end

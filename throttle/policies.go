@@ -1,0 +1,277 @@
+package throttle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weirq/weir/throttle/internal/script"
+)
+
+// A Source is where a policy comes from. For one name a live policy wins over that
+// of the config file. Between names, the exact one wins over the policy that a job
+// brought along, which wins over the longest pattern that matches and over [AnyKey].
+type Source string
+
+// Sources of policies.
+const (
+	Live    Source = "live"     // SetPolicy
+	File    Source = "file"     // SetPolicies
+	Brought Source = "job"      // Job.Policy
+	BuiltIn Source = "built in" // DefaultPolicy
+)
+
+// A StoredPolicy is a policy with its source, Live or File.
+type StoredPolicy struct {
+	Policy
+	Source Source
+}
+
+// SetPolicies replaces the policies of the config file; live ones stay. Schedulers
+// look at every bucket again, so jobs that wait feel the change, within a second or
+// so for thousands of keys. Nothing is written if one policy is invalid, two are for
+// one name, or parents are wanting or go round in a circle, the live policies
+// included: then the stored ones stay in force.
+func (q *Queue) SetPolicies(ctx context.Context, policies []Policy) error {
+	policies = slices.Clone(policies)
+	for i, p := range policies {
+		policies[i] = p.withDefaults()
+	}
+	if err := validateSet(policies); err != nil {
+		return err
+	}
+	stored, err := q.Policies(ctx)
+	if err != nil {
+		return err
+	}
+	live := slices.DeleteFunc(stored, func(p StoredPolicy) bool { return p.Source != Live })
+	if err := validateTogether(policies, live); err != nil {
+		return err
+	}
+	var calls []*script.Call
+	families := slices.ContainsFunc(policies, func(p Policy) bool { return p.Parent != "" })
+	for shard := range q.store.shards {
+		var rules []script.Rule
+		for _, p := range policies {
+			if q.store.holds(shard, p) {
+				rules = append(rules, script.Rule{Name: p.Key, Policy: p.text()})
+			}
+		}
+		who := ""
+		if shard == 0 {
+			who = q.who
+		}
+		calls = append(calls, q.store.scripts.Policies(shard, q.store.familyShards(families), who, rules))
+	}
+	if err := q.setZones(ctx, policies...); err != nil {
+		return fmt.Errorf("set policies: %w", err)
+	}
+	if err := q.store.run(ctx, calls...); err != nil {
+		return fmt.Errorf("set policies: %w", err)
+	}
+	return nil
+}
+
+// SetPolicy sets the live policy of an exact key or a pattern. The jobs that wait feel
+// it: those of an exact key at once, those of a pattern within a second or so for
+// thousands of keys. It stays until RemovePolicy, whatever the config file says.
+// Nothing is written if it is invalid, also together with the stored ones.
+func (q *Queue) SetPolicy(ctx context.Context, p Policy) error {
+	p = p.withDefaults()
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	stored, err := q.Policies(ctx)
+	if err != nil {
+		return err
+	}
+	if err := validateTogether(nil, append(replaced(stored, p.Key), StoredPolicy{p, Live})); err != nil {
+		return err
+	}
+	if err := q.setZones(ctx, p); err != nil {
+		return fmt.Errorf("set policy of %q: %w", p.Key, err)
+	}
+	if err := q.override(ctx, p.Key, func(shard int) string {
+		if q.store.holds(shard, p) {
+			return p.text()
+		}
+		return ""
+	}, inFamily(p, stored)); err != nil {
+		return fmt.Errorf("set policy of %q: %w", p.Key, err)
+	}
+	return nil
+}
+
+// RemovePolicy removes the live policy of a name; that of the config file, or the
+// next source, is in force again. It is no error if there is none.
+func (q *Queue) RemovePolicy(ctx context.Context, name string) error {
+	if err := ValidatePolicyName(name); err != nil {
+		return err
+	}
+	stored, err := q.Policies(ctx)
+	if err != nil {
+		return err
+	}
+	rest := slices.DeleteFunc(slices.Clone(stored), func(p StoredPolicy) bool { return p.Key == name && p.Source == Live })
+	if err := validateTogether(nil, effective(rest)); err != nil {
+		return err
+	}
+	if err := q.override(ctx, name, func(int) string { return "" }, inFamily(Policy{Key: name}, stored)); err != nil {
+		return fmt.Errorf("remove policy of %q: %w", name, err)
+	}
+	return nil
+}
+
+// Policies lists what is stored, by name, live before file.
+func (q *Queue) Policies(ctx context.Context) ([]StoredPolicy, error) {
+	found := make(map[string]StoredPolicy)
+	for shard := range q.store.shards {
+		for source, name := range map[Source]string{File: script.FileKey(shard), Live: script.LiveKey(shard)} {
+			if err := q.readPolicies(ctx, name, source, found); err != nil {
+				return nil, fmt.Errorf("list policies: %w", err)
+			}
+		}
+	}
+	list := make([]StoredPolicy, 0, len(found))
+	for _, p := range found {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b StoredPolicy) int {
+		if c := strings.Compare(a.Key, b.Key); c != 0 {
+			return c
+		}
+		return strings.Compare(string(b.Source), string(a.Source))
+	})
+	return list, nil
+}
+
+const scanPage = 1000 // names a step
+
+func (q *Queue) readPolicies(ctx context.Context, name string, source Source, into map[string]StoredPolicy) error {
+	for cursor := uint64(0); ; {
+		pairs, next, err := q.store.client.HScan(ctx, name, cursor, "", scanPage).Result()
+		if err != nil {
+			return err
+		}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			// A damaged one counts as absent for the scripts too.
+			if p, err := policyFromText(pairs[i], pairs[i+1]); err == nil {
+				into[string(source)+" "+p.Key] = StoredPolicy{p, source}
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// holds tells whether a shard keeps a policy. Those of families and patterns are kept
+// by all, so that each can tell where a key belongs.
+func (s *store) holds(shard int, p Policy) bool {
+	return isPattern(p.Key) || p.Parent != "" || shard == s.natural(p.Key)
+}
+
+func (s *store) familyShards(families bool) int {
+	if families {
+		return s.shards
+	}
+	return 0
+}
+
+// override changes the live policy of a name wherever it may be kept.
+func (q *Queue) override(ctx context.Context, name string, text func(shard int) string, family bool) error {
+	var calls []*script.Call
+	natural := q.store.natural(name)
+	for shard := range q.store.shards {
+		if shard != natural && !isPattern(name) && !family {
+			continue
+		}
+		who := ""
+		if shard == natural {
+			who = q.who
+		}
+		calls = append(calls, q.store.scripts.Override(shard, q.store.familyShards(family), who,
+			script.Rule{Name: name, Policy: text(shard)}))
+	}
+	return q.store.run(ctx, calls...)
+}
+
+// setZones stores the offsets of the zones that policies name, before the policies.
+func (q *Queue) setZones(ctx context.Context, policies ...Policy) error {
+	zones := make(map[string]bool)
+	for _, p := range policies {
+		for _, z := range p.zones() {
+			zones[z] = true
+		}
+	}
+	for name := range zones {
+		zone, err := zoneOffsets(name)
+		if err != nil {
+			return err
+		}
+		offsets := make([]script.Offset, len(zone))
+		for i, o := range zone {
+			offsets[i] = script.Offset(o)
+		}
+		var calls []*script.Call
+		for shard := range q.store.shards {
+			calls = append(calls, q.store.scripts.Zone(shard, name, offsets))
+		}
+		if err := q.store.run(ctx, calls...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inFamily tells whether a policy has a parent, had one or may be one.
+func inFamily(p Policy, stored []StoredPolicy) bool {
+	return p.Parent != "" || slices.ContainsFunc(stored, func(s StoredPolicy) bool {
+		return s.Parent != "" && (s.Key == p.Key || s.Parent == p.Key)
+	})
+}
+
+// effective drops the policies of the file that live ones of the same name replace.
+func effective(stored []StoredPolicy) []StoredPolicy {
+	live := make(map[string]bool)
+	for _, p := range stored {
+		live[p.Key] = live[p.Key] || p.Source == Live
+	}
+	return slices.DeleteFunc(slices.Clone(stored), func(p StoredPolicy) bool { return p.Source == File && live[p.Key] })
+}
+
+// replaced drops all policies of a name and those that are not in force.
+func replaced(stored []StoredPolicy, name string) []StoredPolicy {
+	return slices.DeleteFunc(effective(stored), func(p StoredPolicy) bool { return p.Key == name })
+}
+
+// validateTogether checks policies of a file as they will be in force with others.
+// An error about one of the file says policies[i], others say what they are of.
+func validateTogether(file []Policy, others []StoredPolicy) error {
+	var together []Policy
+	var places []string
+	live := make(map[string]bool)
+	for _, p := range others {
+		live[p.Key] = true
+		together = append(together, p.Policy)
+		places = append(places, fmt.Sprintf("the %s policy of %q", p.Source, p.Key))
+	}
+	for i, p := range file {
+		if !live[p.Key] {
+			together = append(together, p)
+			places = append(places, fmt.Sprintf("policies[%d]", i))
+		}
+	}
+	err := validateSet(together)
+	var e *InvalidError
+	if errors.As(err, &e) {
+		for i, place := range places {
+			if field, ok := strings.CutPrefix(e.Field, fmt.Sprintf("policies[%d].", i)); ok {
+				return &InvalidError{Field: place + ": " + field, Value: e.Value, Allowed: e.Allowed}
+			}
+		}
+	}
+	return err
+}

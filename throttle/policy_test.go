@@ -1,0 +1,160 @@
+package throttle
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// wholePolicy has something in every field.
+func wholePolicy() Policy {
+	return Policy{
+		Key:   "acme",
+		Limit: Limit{Rate: 20, Period: time.Second, Burst: 5},
+		Quotas: []Quota{
+			{Limit: 1000, Per: time.Hour, Window: Sliding},
+			{Limit: 50_000, Per: day, Window: Fixed},
+			{Limit: 40_000, Per: day, Window: Fixed, Zone: "Europe/Berlin"},
+		},
+		MaxInFlight: 7,
+		Parent:      "account 1",
+		Weight:      3,
+		Minimum:     Rate{Cost: 2, Per: time.Minute},
+		Hours: &Hours{Zone: "America/New_York", Open: []Opening{
+			{Days: []time.Weekday{1, 2, 3, 4, 5}, From: 9 * time.Hour, To: 18 * time.Hour},
+			{Days: []time.Weekday{6, 0}, From: 22 * time.Hour, To: 2 * time.Hour},
+		}},
+		Ramp: &Ramp{From: 0.1, Over: 10 * time.Minute},
+	}
+}
+
+func TestPolicyBounds(t *testing.T) {
+	require.NoError(t, DefaultPolicy.Validate())
+	require.NoError(t, wholePolicy().Validate())
+	for _, accepted := range []func(*Policy){
+		func(p *Policy) { p.Key = "acme:*" },
+		func(p *Policy) { p.Key = AnyKey },
+		func(p *Policy) { p.MaxInFlight = MaxInFlightBound },
+		func(p *Policy) { p.Weight = MaxWeight },
+		func(p *Policy) { p.Weight = 0 },
+		func(p *Policy) { p.Parent = strings.Repeat("p", MaxKeyBytes) },
+		func(p *Policy) { p.Minimum = Rate{1200, time.Minute} },
+		func(p *Policy) { p.Quotas = differentQuotas(MaxQuotas) },
+		func(p *Policy) { p.Quotas[1].Zone = "America/New_York" },
+		func(p *Policy) { p.Quotas[1].Window = Sliding },
+	} {
+		p := wholePolicy()
+		accepted(&p)
+		require.NoError(t, p.Validate())
+	}
+
+	for field, changes := range map[string][]func(*Policy){
+		"key":           {func(p *Policy) { p.Key = "" }, func(p *Policy) { p.Key = "a*b*" }},
+		"rate":          {func(p *Policy) { p.Limit.Rate = 0 }},
+		"burst":         {func(p *Policy) { p.Limit.Burst = 0 }},
+		"max_in_flight": {func(p *Policy) { p.MaxInFlight = -1 }, func(p *Policy) { p.MaxInFlight = MaxInFlightBound + 1 }},
+		"quotas":        {func(p *Policy) { p.Quotas = differentQuotas(MaxQuotas + 1) }},
+		"quotas[1]": {
+			func(p *Policy) { p.Quotas[1] = Quota{Limit: 1, Per: time.Hour} },
+			func(p *Policy) { p.Quotas[0] = Quota{Limit: 1, Per: day, Window: Fixed, Zone: utc} },
+		},
+		"quotas[1].limit":  {func(p *Policy) { p.Quotas[1].Limit = 0 }},
+		"quotas[1].per":    {func(p *Policy) { p.Quotas[1].Per = time.Millisecond }},
+		"quotas[0].window": {func(p *Policy) { p.Quotas[0].Window = "x" }},
+		"quotas[0].zone":   {func(p *Policy) { p.Quotas[0].Zone = "Europe/Berlin" }},
+		"quotas[2].zone":   {func(p *Policy) { p.Quotas[2].Zone = "Europe/Nowhere" }},
+		"parent": {
+			func(p *Policy) { p.Parent = "acme" }, func(p *Policy) { p.Parent = "acc*" }, func(p *Policy) { p.Parent = "*" },
+			func(p *Policy) { p.Parent = "\xff" }, func(p *Policy) { p.Parent = strings.Repeat("p", MaxKeyBytes+1) },
+		},
+		"weight": {
+			func(p *Policy) { p.Weight = -1 }, func(p *Policy) { p.Weight = MaxWeight + 1 },
+			func(p *Policy) { p.Parent = "" },
+		},
+		"minimum": {
+			func(p *Policy) { p.Minimum = Rate{21, time.Second} }, func(p *Policy) { p.Minimum = Rate{-1, time.Second} },
+			func(p *Policy) { p.Minimum = Rate{0, time.Second} }, func(p *Policy) { p.Minimum = Rate{1, 0} },
+			func(p *Policy) { p.Parent, p.Weight = "", 0 },
+		},
+		"hours.zone":         {func(p *Policy) { p.Hours.Zone = "Local" }},
+		"hours.open":         {func(p *Policy) { p.Hours.Open = nil }},
+		"hours.open[1].days": {func(p *Policy) { p.Hours.Open[1].Days[0] = 7 }},
+		"hours.open[0].to":   {func(p *Policy) { p.Hours.Open[0].To = 9 * time.Hour }},
+		"ramp.from":          {func(p *Policy) { p.Ramp.From = math.NaN() }},
+		"ramp.over":          {func(p *Policy) { p.Ramp.Over = 0 }},
+	} {
+		for i, change := range changes {
+			p := wholePolicy()
+			change(&p)
+			refuses(t, p.Validate(), field, "%s %d", field, i)
+		}
+	}
+}
+
+func refuses(t require.TestingT, err error, field string, args ...any) {
+	var e *InvalidError
+	require.ErrorAs(t, err, &e, args...)
+	require.ErrorIs(t, err, ErrInvalid)
+	require.Equal(t, field, e.Field, "%v", err)
+	require.NotEmpty(t, e.Allowed)
+	require.NotContains(t, e.Error(), "%!")
+	require.Less(t, len(e.Error()), 400, "the error does not repeat a long value")
+}
+
+func differentQuotas(n int) (quotas []Quota) {
+	for i := range n {
+		quotas = append(quotas, Quota{Limit: 1, Per: time.Duration(i+1) * time.Hour})
+	}
+	return quotas
+}
+
+func TestPolicyRefusalsSayWhatIsAllowed(t *testing.T) {
+	for want, change := range map[string]func(*Policy){
+		`quotas[1] "1/h sliding" is not allowed: want one quota for each window, period and zone`: func(p *Policy) { p.Quotas[1] = Quota{Limit: 1, Per: time.Hour} },
+		`parent "acme" is not allowed: want another key than the policy's own`:                    func(p *Policy) { p.Parent = "acme" },
+		`parent "acc*" is not allowed: want an exact key, without *`:                              func(p *Policy) { p.Parent = "acc*" },
+		`weight 3 is not allowed: want none without a parent`:                                     func(p *Policy) { p.Parent = "" },
+		`minimum "21/s" is not allowed: want at most the policy's own rate of 20/s`:               func(p *Policy) { p.Minimum = Rate{21, time.Second} },
+		`hours.zone "CEST" is not allowed: want an IANA time zone such as Europe/Berlin, or UTC`:  func(p *Policy) { p.Hours.Zone = "CEST" },
+	} {
+		p := wholePolicy()
+		change(&p)
+		require.EqualError(t, p.Validate(), want)
+	}
+}
+
+func TestDefaultsLeaveTheCallersPolicyAlone(t *testing.T) {
+	given := Policy{
+		Parent: "a",
+		Quotas: []Quota{{Limit: 1, Per: day, Zone: utc}},
+		Hours:  &Hours{Zone: utc, Open: []Opening{{Days: []time.Weekday{0, 1, 1}, To: time.Hour}}},
+		Ramp:   &Ramp{From: 0.5, Over: time.Minute},
+	}
+	p := given.withDefaults()
+	require.Equal(t, Policy{
+		Parent: "a", Weight: 1, MaxInFlight: 100,
+		Quotas: []Quota{{Limit: 1, Per: day, Window: Sliding}},
+		Hours:  &Hours{Open: []Opening{{Days: []time.Weekday{1, 0}, To: time.Hour}}},
+		Ramp:   &Ramp{From: 0.5, Over: time.Minute},
+	}, p)
+	p.Hours.Open[0].Days[0], p.Ramp.From, p.Quotas[0].Limit = 5, 0.1, 9
+	require.Equal(t, Policy{
+		Parent: "a",
+		Quotas: []Quota{{Limit: 1, Per: day, Zone: utc}},
+		Hours:  &Hours{Zone: utc, Open: []Opening{{Days: []time.Weekday{0, 1, 1}, To: time.Hour}}},
+		Ramp:   &Ramp{From: 0.5, Over: time.Minute},
+	}, given)
+}
+
+func TestZonesOfAPolicy(t *testing.T) {
+	p := wholePolicy()
+	require.Equal(t, []string{"Europe/Berlin", "America/New_York"}, p.zones())
+	p.Hours.Zone = "Europe/Berlin"
+	require.Equal(t, []string{"Europe/Berlin"}, p.zones())
+	p.Hours.Zone, p.Quotas[2].Zone = utc, ""
+	require.Empty(t, p.zones())
+	require.Empty(t, DefaultPolicy.zones())
+}

@@ -1,0 +1,81 @@
+package throttle
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/weirq/weir/throttle/internal/script"
+)
+
+// Purge removes the waiting and delayed jobs of an exact key, or of all keys that match
+// a pattern, and tells how many there were. Jobs on their way to a worker or running
+// are not touched.
+func (q *Queue) Purge(ctx context.Context, name string) (removed int64, err error) {
+	if err := ValidatePolicyName(name); err != nil {
+		return 0, err
+	}
+	if isPattern(name) {
+		removed, err = q.purgeMatching(ctx, name)
+	} else {
+		removed, err = q.purgeKey(ctx, name)
+	}
+	if err != nil {
+		return removed, fmt.Errorf("purge %q: %w", name, err)
+	}
+	note := q.store.scripts.Note(q.store.natural(name), q.who, "purge", name, strconv.FormatInt(removed, 10)+" jobs")
+	if err := q.store.run(ctx, note); err != nil {
+		return removed, fmt.Errorf("purge %q: %w", name, err)
+	}
+	return removed, nil
+}
+
+const purgePage = 1000 // jobs a call, to keep Redis free for others
+
+func (q *Queue) purgeKey(ctx context.Context, key string) (total int64, err error) {
+	for {
+		var n int64
+		err := q.store.follow(ctx, key, func(shard int) *script.Call {
+			return q.store.scripts.Purge(shard, key, purgePage)
+		}, func(shard int, c *script.Call) (home int) {
+			if home, n = c.Purged(); n > 0 {
+				return shard // there may be more where the key was
+			}
+			return home
+		})
+		if err != nil {
+			return total, err
+		}
+		if total += n; n == 0 {
+			return total, nil
+		}
+	}
+}
+
+func (q *Queue) purgeMatching(ctx context.Context, pattern string) (total int64, err error) {
+	for shard := range q.store.shards {
+		// Every bucket with jobs is in the due set.
+		for cursor := uint64(0); ; {
+			pairs, next, err := q.store.client.ZScan(ctx, script.DueKey(shard), cursor, glob(pattern), scanPage).Result()
+			if err != nil {
+				return total, err
+			}
+			for i := 0; i < len(pairs); i += 2 {
+				n, err := q.purgeKey(ctx, pairs[i])
+				if total += n; err != nil {
+					return total, err
+				}
+			}
+			if cursor = next; cursor == 0 {
+				break
+			}
+		}
+	}
+	return total, nil
+}
+
+// glob is a pattern in the syntax of Redis, where more characters are special.
+func glob(pattern string) string {
+	return strings.NewReplacer(`\`, `\\`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(pattern)
+}
