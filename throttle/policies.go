@@ -12,7 +12,8 @@ import (
 
 // A Source is where a policy comes from. For one name a live policy wins over that
 // of the config file. Between names, the exact one wins over the policy that a job
-// brought along, which wins over the longest pattern that matches and over [AnyKey].
+// brought along, which wins over the longest pattern that matches, of two as long the
+// first in byte order, and over [AnyKey].
 type Source string
 
 // Sources of policies.
@@ -87,7 +88,7 @@ func (q *Queue) SetPolicy(ctx context.Context, p Policy) error {
 	if err != nil {
 		return err
 	}
-	if err := validateTogether(nil, append(replaced(stored, p.Key), StoredPolicy{p, Live})); err != nil {
+	if err := validateTogether(nil, append([]StoredPolicy{{p, Live}}, replaced(stored, p.Key)...)); err != nil {
 		return err
 	}
 	if err := q.setZones(ctx, p); err != nil {

@@ -59,12 +59,11 @@ local function chain_wait(b, cost)
   return at - now, cause, holder
 end
 
--- Charges a bucket and its parents for what leaves at a slot. What is charged for
--- later cannot be used up before, so a level is at least what leaks until then.
+-- Charges a bucket and its parents for what leaves at a slot. Where something else
+-- than its own level puts the slot off, what leaks until then is nobody's to use.
 local function charge(b, cost, slot)
-  local plain = not b.more and not b.kin
   for _, x in ipairs(chain(b)) do
-    if slot > now and not plain then
+    if slot > now and slot - now > wait_for(x, x.level, cost) then
       x.level = math.max(x.level, worth(x, now, slot) * x.rate / x.period)
     end
     x.level = x.level + cost
