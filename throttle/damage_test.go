@@ -185,6 +185,12 @@ func TestAuditRepairsWhatWasDamaged(t *testing.T) {
 		}
 		d.run(t, d.scripts.Reap(0, lead, lease, verdicts))
 
+		d.damage(t, name("b", "k"), "flight", "77")
+		d.damage(t, name("b", "k"), "out", "5")
+		require.EqualValues(t, 1, audit(), "what is in flight is counted anew")
+		require.Zero(t, audit())
+		require.Zero(t, d.run(t, d.scripts.Stat(0, "k")).Counts().InFlight)
+
 		require.NoError(t, d.client.ZRem(ctx, script.DueKey(0), "k").Err())
 		require.EqualValues(t, 1, audit(), "the line is looked at again")
 		require.Zero(t, audit())

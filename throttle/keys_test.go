@@ -98,6 +98,48 @@ func TestScriptsStayInTheSlotOfTheirShard(t *testing.T) {
 	}
 }
 
+// So does what operators and families bring into play.
+func TestScriptsOfFamiliesStayInTheirSlot(t *testing.T) {
+	client := throttletest.StartRedis(t).Client()
+	scripts := script.NewSetWithClock(touchedLua)
+	run := func(c *script.Call) *script.Call {
+		t.Helper()
+		require.NoError(t, script.Run(t.Context(), client, c))
+		return c
+	}
+	const shard, shards = 0, 1
+	child := policyText(100, time.Second, 10, 10) +
+		` {"q":[[50,60000000,"s",""],[500,86400000000,"f","Europe/Berlin"]],"up":"up","min":[1,1000000],"open":["Europe/Berlin",0,10080],"ramp":[0.1,60000000]}`
+	for i, key := range append([]string{"a{b}c", "{x}", "{", "}", "{}", "}{", "{99}:due"}, oddKeys...) {
+		run(scripts.Zone(shard, "Europe/Berlin", []script.Offset{{From: 0, Offset: 3_600_000_000}}))
+		run(scripts.Policies(shard, shards, "who", rules("up", policyText(1_000_000, time.Second, 1_000_000, 10), key, child)))
+		run(scripts.Enqueue(shard, entries(key, "1", "2")))
+		run(scripts.Override(shard, shards, "who", script.Rule{Name: key, Policy: child}))
+		for _, what := range []string{script.Pause, script.Drain, script.CoolDown, script.Resume} {
+			run(scripts.Control(shard, what, 1, "who", []string{key, key + "*"}))
+		}
+		jobs := holds(released(run(scripts.Release(shard, releasing(fmt.Sprint(i))))))
+		require.NotEmpty(t, jobs)
+		_, slots := run(scripts.Depart(shard, lead, lease, "1", jobs)).Slots()
+		run(scripts.Finish(shard, lead, ends(script.Done, departed(jobs, slots))))
+		run(scripts.Explain(shard, key))
+		run(scripts.Tidy(shard, "0"))
+		run(scripts.Note(shard, "who", "what", key, "outcome"))
+		m, _ := run(scripts.Emigrate(shard, 10)).Moving()
+		m.Key, m.Home, m.Level = key, shard, "0"
+		run(scripts.Immigrate(m))
+		run(scripts.Forget(shard, m))
+		run(scripts.Purge(shard, key, 10))
+		run(scripts.Override(shard, shards, "who", script.Rule{Name: key}))
+	}
+	names, err := client.SMembers(t.Context(), "test:touched").Result()
+	require.NoError(t, err)
+	require.Greater(t, len(names), 8*len(oddKeys))
+	for _, name := range names {
+		require.True(t, strings.HasPrefix(name, script.ShardName(shard)), "%q", name)
+	}
+}
+
 func TestKeysAreBoundedAndComeBackByteForByte(t *testing.T) {
 	server := throttletest.StartRedis(t)
 	q := queueOn(t, server.Client())

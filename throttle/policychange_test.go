@@ -54,8 +54,8 @@ func TestLoweredLimitHoldsAtOnce(t *testing.T) {
 	})
 }
 
-// A key with as many jobs in flight as it may have is looked at when one of them ends.
-func TestRaisedMaxInFlightCountsFromTheNextEnd(t *testing.T) {
+// A key with as many jobs in flight as it may have feels a raised maximum at once.
+func TestRaisedMaxInFlightIsFeltAtOnce(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
 		s := newSimulation(t, d)
@@ -65,9 +65,39 @@ func TestRaisedMaxInFlightCountsFromTheNextEnd(t *testing.T) {
 		s.forward(time.Second)
 		require.Len(t, s.departures, 1)
 		s.change(limit(t, "100/s", 100), 5)
-		s.forward(time.Minute)
-		require.Len(t, s.departures, 6)
+		s.forward(time.Second)
+		require.Len(t, s.departures, 5)
 		s.drain(time.Hour)
 		require.Equal(t, ids(10), s.jobs("k"))
+	})
+}
+
+// What is in a bucket counts against a burst that was made smaller, too.
+func TestLoweredBurstIsNotExceededByOldCredit(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		s := newSimulation(t, d)
+		s.change(limit(t, "1/m", 1000), 1000)
+		s.enqueue(entries("k", "first")...)
+		s.drain(time.Minute)
+		s.change(limit(t, "1/m", 10), 1000)
+		s.enqueue(entries("k", ids(50)...)...)
+		s.forward(30 * time.Second)
+		require.Len(t, s.departures, 10, "the first is still in the bucket")
+	})
+}
+
+func TestOneADay(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		s := paced(t, d, "1/d", 1)
+		s.poll = 1000 * time.Hour
+		s.enqueue(entries("k", ids(4)...)...)
+		from := s.now
+		s.drain(100 * 24 * time.Hour)
+		inDelta(t, func(i int) time.Duration { return 2*time.Millisecond + time.Duration(i)*24*time.Hour }, s.slots("k", from))
+		// An idle bucket is kept until it has leaked.
+		s.forward(24*time.Hour - time.Second)
+		require.NotZero(t, d.run(t, d.scripts.Stat(0, "k")).Counts().MicroLevel)
 	})
 }

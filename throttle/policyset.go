@@ -10,6 +10,12 @@ const MaxLevels = 4
 // more than adding fractions in floating point errs by, less than anybody could tell.
 const minimumSlack = 1e-9
 
+// ValidatePolicies tells what is wrong with the policies of a config file, each on its
+// own and all of them together, without a look at what is stored: [Queue.SetPolicies]
+// also refuses what goes against the live policies. The error is an [*InvalidError]
+// whose Field is a path such as "policies[2].parent"; it is nil for no policies.
+func ValidatePolicies(policies []Policy) error { return validateSet(policies) }
+
 // validateSet checks each policy and what they ask of each other: one for a name, every
 // parent an exact policy of the set, no loops, at most MaxLevels, and no more minimums
 // than a parent can keep to. The error is an [*InvalidError] on policies[i]....

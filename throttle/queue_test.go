@@ -98,7 +98,7 @@ func TestOneBadJobStoresNone(t *testing.T) {
 		`jobs[1].payload 11 is not allowed: want at most 10 bytes`: {Key: "k", Type: "t", Payload: make([]byte, 11)},
 		`jobs[1].key "" is not allowed`:                            {Type: "t"},
 		`jobs[1].cost -1 is not allowed`:                           {Key: "k", Type: "t", Cost: -1},
-		`jobs[1].policy.burst 0 is not allowed`:                           {Key: "k", Type: "t", Policy: &throttle.Policy{Limit: throttle.Limit{Rate: 1, Period: time.Second}}},
+		`jobs[1].policy.burst 0 is not allowed`:                    {Key: "k", Type: "t", Policy: &throttle.Policy{Limit: throttle.Limit{Rate: 1, Period: time.Second}}},
 	} {
 		good := throttle.Job{Key: "k", Type: "t", Payload: make([]byte, 10)}
 		_, err := q.EnqueueMany(t.Context(), []throttle.Job{good, bad, good})

@@ -324,3 +324,7 @@ func (a *agenda) Pop() any {
 	*a = (*a)[:last]
 	return e
 }
+
+func sortByTime(departures []departure) {
+	slices.SortStableFunc(departures, func(a, b departure) int { return a.At.Compare(b.At) })
+}

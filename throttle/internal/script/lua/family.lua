@@ -92,6 +92,37 @@ local function book(b, wait, cost)
   b.booked = now + math.ceil(level * b.period / b.rate)
 end
 
+-- Takes a child that is ready after its root is out of the ready set for a while.
+local aside
+local function set_aside(p, name, wait)
+  local tag = redis.call('ZSCORE', ready_set(p), name)
+  local owed = redis.call('ZSCORE', owed_set(p), name)
+  aside[#aside + 1] = { parent = p, name = name, tag = tag, owed = owed, wait = wait }
+  drop(p, name)
+end
+
+-- Puts those back that are ready by then.
+local function restore(by)
+  for i = #aside, 1, -1 do
+    local x = aside[i]
+    if x.wait <= by then
+      redis.call('ZADD', ready_set(x.parent), x.tag, x.name)
+      if x.owed then redis.call('ZADD', owed_set(x.parent), x.owed, x.name) end
+      table.remove(aside, i)
+    end
+  end
+end
+
+-- How long until the first of those below a node is ready, of all if it is nil; nil if
+-- there is none.
+local function first_aside(node)
+  local first
+  for _, x in ipairs(aside) do
+    if (not node or x.parent == node) and (not first or x.wait < first) then first = x.wait end
+  end
+  return first
+end
+
 -- Walks from the root to the bucket whose job goes next. path are the buckets from
 -- the root down, names what was picked below each. Those that have nothing are
 -- dropped on the way; nil when nothing is left.
@@ -102,8 +133,13 @@ local function descend(root)
     local name, tag = pick(node)
     if not name then
       if node == root then return nil end
+      local wait = first_aside(node)
       path[#path], names[#path] = nil, nil
-      drop(path[#path], names[#path])
+      if wait then
+        set_aside(path[#path], names[#path], wait)
+      else
+        drop(path[#path], names[#path])
+      end
     else
       names[#path], lowest[#path] = name, tag
       if name == '' then return path, names, lowest, node end

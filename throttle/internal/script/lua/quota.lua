@@ -68,6 +68,11 @@ local function fixed_from(b, q, at, need, cost)
     at = edge
     id, edge = window(q.per, q.zone, at)
   end
+  for _ = 1, 8 do -- a slot was given out in a later window: this one is over
+    if id >= q.id then break end
+    at = edge
+    id, edge = window(q.per, q.zone, at)
+  end
   local used = used_in(q, id)
   if used + need <= q.limit then return at end
   if need == cost and cost > q.limit and used <= 0 then return at end

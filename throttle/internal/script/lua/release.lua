@@ -145,36 +145,6 @@ local function put_off(path, names, level, b, at)
   redis.call('ZADD', DUE, int(math.min(at, tonumber(delayed[2] or FAR))), b.key)
 end
 
--- Takes a child that is ready after its root is out of the ready set for a while.
-local aside
-local function set_aside(p, name, wait)
-  local tag = redis.call('ZSCORE', ready_set(p), name)
-  local owed = redis.call('ZSCORE', owed_set(p), name)
-  aside[#aside + 1] = { parent = p, name = name, tag = tag, owed = owed, wait = wait }
-  drop(p, name)
-end
-
--- Puts those back that are ready by then.
-local function restore(by)
-  for i = #aside, 1, -1 do
-    local x = aside[i]
-    if x.wait <= by then
-      redis.call('ZADD', ready_set(x.parent), x.tag, x.name)
-      if x.owed then redis.call('ZADD', owed_set(x.parent), x.owed, x.name) end
-      table.remove(aside, i)
-    end
-  end
-end
-
--- How long until the first of those is ready, nil if there is none.
-local function first_aside()
-  local first
-  for _, x in ipairs(aside) do
-    if not first or x.wait < first then first = x.wait end
-  end
-  return first
-end
-
 -- Takes out what may not go below this root by then, from the top down: what is
 -- further off than a lead until it is near, the rest for a while. True if there was
 -- nothing to take out.
@@ -192,6 +162,19 @@ local function all_ready(path, names, cost, by)
   return true
 end
 
+-- Takes out a bucket that has no job to release. Children of it that were set aside
+-- may have some yet.
+local function leave(path, names, b)
+  local later = first_aside(b)
+  if names[#path] == '' then
+    drop(b, '')
+  elseif later then
+    set_aside(path[#path - 1], names[#path - 1], later)
+  else
+    put_off(path, names, #path - 1, b, FAR)
+  end
+end
+
 -- Releases the jobs below a root in their turn and returns the instant of the next
 -- look at it. Whoever is ready by the time the root is goes by its tag; only if
 -- nobody is, the root waits for the one that is ready first. A slot further off than
@@ -202,7 +185,7 @@ local function serve(root)
   while budget > 0 do
     local path, names, lowest, b = descend(root)
     if not path then
-      local first = first_aside()
+      local first = first_aside(nil)
       look = FAR
       if not first then break end
       if first > near then
@@ -218,7 +201,7 @@ local function serve(root)
       local r = records[1]
       local wait = r and room(root, r.cost)
       if not r then
-        if names[#path] == '' then drop(b, '') else put_off(path, names, #path - 1, b, FAR) end
+        leave(path, names, b)
       elseif wait > lead then
         look = next_look(root, wait, r.cost)
         break
