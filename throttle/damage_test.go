@@ -3,6 +3,7 @@ package throttle_test
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -197,5 +198,30 @@ func TestAuditRepairsWhatWasDamaged(t *testing.T) {
 		s.now = d.now
 		s.drain(time.Minute)
 		require.Equal(t, ids(10), s.jobs("k"))
+	})
+}
+
+// A parent that takes more for released than is would wait for departures that never
+// come.
+func TestAuditCountsWhatIsBelowAParent(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.family(t, throttle.Policy{Key: "p", Limit: limit(t, "10/s", 1)}, throttle.Policy{Key: "c", Limit: limit(t, "100/s", 1), Parent: "p"})
+		s := newSimulation(t, d)
+		s.enqueue(entries("c", ids(30)...)...)
+		s.forward(time.Second)
+		kin := strings.Fields(d.client.HGet(t.Context(), name("b", "p"), "kin").Val())
+		kin[0] = "1000"
+		d.damage(t, name("b", "p"), "kin", strings.Join(kin, " "))
+		s.forward(5 * time.Second)
+		before := len(s.departures)
+		s.forward(5 * time.Second)
+		require.Len(t, s.departures, before, "it stands still")
+		_, repairs := s.call(d.scripts.Audit(0, "p", "0", lease)).Audited()
+		require.EqualValues(t, 1, repairs)
+		_, repairs = s.call(d.scripts.Audit(0, "p", "0", lease)).Audited()
+		require.Zero(t, repairs)
+		s.drain(time.Minute)
+		s.keepsParent(limit(t, "10/s", 1))
 	})
 }

@@ -1,6 +1,6 @@
 -- Purpose: repairs a bucket whose bookkeeping was damaged: a job in flight without
 -- a lease gets one, so that the reaper finds it; counts of what is in flight that are
--- wrong are put right; a line that nobody would look at is armed.
+-- wrong are put right, those of parents too; a line that nobody would look at is armed.
 -- Guarantee: a sound bucket is left as it is.
 --
 -- KEYS[1]     due set of the shard
@@ -45,6 +45,25 @@ else
   local page = redis.call('HSCAN', b.s, cursor, 'COUNT', 256)
   look(page[2])
   cursor = page[1]
+end
+
+-- What the descendants of a parent have released, which is known by their leases.
+if b.below > 0 and redis.call('ZCARD', SHARD .. 'lease') <= ATONCE then
+  local below = 0
+  for _, name in ipairs(redis.call('ZRANGE', SHARD .. 'lease', 0, ATONCE - 1)) do
+    local id, other = string.match(name, '^(%S+) (.*)$')
+    local x = bucket(other)
+    for i, link in ipairs(chain(x)) do
+      local r = i > 1 and link == b and parse(redis.call('HGET', x.s, id))
+      if r and r.state == 'r' then below = below + r.cost end
+    end
+  end
+  if below ~= b.below then
+    b.below = below
+    arm(b, now)
+    repairs = repairs + 1
+    commit()
+  end
 end
 
 local at = tonumber(redis.call('ZSCORE', DUE, key) or '')

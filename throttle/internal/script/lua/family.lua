@@ -18,7 +18,7 @@
 --   booked     instant at which it will be empty, as far as slots were foreseen
 
 local OWED = 1000000 -- how much of its minimum a child may catch up on, µs
-local CHILD_SHARE = 5 -- how far ahead of its slot, in parts of lead, a child may keep the root idle
+local NEAR = 0.5 -- of lead: how far ahead of its slot a child may keep the root idle
 
 local function ready_set(b) return SHARD .. 'r:' .. b.key end
 local function owed_set(b) return SHARD .. 'm:' .. b.key end
@@ -78,12 +78,17 @@ local function room(b, cost)
   return open_at(b, now, foreseen(b), b.out + b.below, cost) - now
 end
 
--- When to look again at a child that waits for longer than a lead: a whole lead before
--- its slot, for the root gives slots away that far ahead.
-local function family_look(b, wait, cost)
+-- How far ahead of its slot a child has to be in the ready set: a root that is busy
+-- gives its slots away a whole lead ahead.
+local function ahead_of(root)
+  return room(root, 1) > lead * NEAR and lead or lead * NEAR
+end
+
+-- When to look again at a child that is to be ready so long before its slot.
+local function family_look(b, wait, cost, ahead)
   if next_look(b, wait, cost) == FAR then return FAR end
   local grid = math.max(1, math.floor(lead / 10))
-  return math.min(FAR, math.ceil((now + wait - lead + 1) / grid) * grid)
+  return math.min(FAR, math.ceil((now + wait - ahead + 1) / grid) * grid)
 end
 
 -- Foresees a departure from b after a wait. Call it before the job is counted as out.

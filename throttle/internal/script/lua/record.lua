@@ -66,6 +66,7 @@ end
 
 -- How long a job waits that has this cost ahead of it outside of the bucket.
 local function wait_behind(b, ahead, cost)
+  rough = true
   local at = open_at(b, now, b.level + ahead, ahead, cost)
   for i, x in ipairs(chain(b)) do
     if i > 1 then
@@ -73,6 +74,7 @@ local function wait_behind(b, ahead, cost)
       at = math.max(at, (open_at(x, at, x.level + out, out, cost)))
     end
   end
+  rough = false
   return at - now
 end
 

@@ -128,10 +128,10 @@ local function offer(b)
   end
   if not children and not records[1] then return FAR end
   local cost = children and 1 or records[1].cost
-  local wait = room(b, cost)
-  if wait > lead then return family_look(b, wait, cost) end
-  local parent = chain(b)[2]
+  local wait, parent = room(b, cost), chain(b)[2]
   if not parent then return FAR end
+  local ahead = ahead_of(b.chain[#b.chain])
+  if wait > ahead then return family_look(b, wait, cost, ahead) end
   join(parent, b.key, b)
   for i = 2, #b.chain - 1 do join(b.chain[i + 1], b.chain[i].key, b.chain[i]) end
   roots[#roots + 1] = b.chain[#b.chain]
@@ -152,7 +152,7 @@ local function all_ready(path, names, cost, by)
   for i = 2, #path do
     local wait = room(path[i], cost)
     if wait > lead then
-      put_off(path, names, i - 1, path[i], family_look(path[i], wait, cost))
+      put_off(path, names, i - 1, path[i], family_look(path[i], wait, cost, lead))
       return false
     elseif wait > by then
       set_aside(path[i - 1], names[i - 1], wait)
@@ -180,7 +180,7 @@ end
 -- nobody is, the root waits for the one that is ready first. A slot further off than
 -- the root's would keep it idle.
 local function serve(root)
-  local near, soonest, look = lead / CHILD_SHARE, 0, now
+  local near, soonest, look = lead * NEAR, 0, now
   aside = {}
   while budget > 0 do
     local path, names, lowest, b = descend(root)
@@ -190,7 +190,7 @@ local function serve(root)
       if not first then break end
       if first > near then
         local grid = math.max(1, math.floor(lead / 10))
-        look = math.floor((now + first - near / 2) / grid) * grid
+        look = math.floor((now + first - near / 4) / grid) * grid
         break
       end
       soonest = first
