@@ -77,6 +77,20 @@ func TestMeterSlackAndTolerance(t *testing.T) {
 	}
 }
 
+// Siblings that were held up by the same stall would leave together.
+func TestMeterAllowsLessLatenessUnderAFasterParent(t *testing.T) {
+	for above, tolerance := range map[time.Duration]time.Duration{
+		0: 80 * time.Millisecond, time.Second: 80 * time.Millisecond, 50 * time.Millisecond: 40 * time.Millisecond,
+		10 * time.Millisecond: 4 * time.Millisecond, time.Microsecond: 2 * time.Millisecond,
+	} {
+		m := newMeter(lead, nil, nil)
+		h := granted(mustLimit(t, "10/s", 1), 1, 0)
+		h.above = above
+		m.add([]*held{h}, 0)
+		require.Equal(t, tolerance, m.tolerance(), "%v", above)
+	}
+}
+
 func TestMeterLetsJobsLeaveAtTheirSlots(t *testing.T) {
 	m := newMeter(lead, nil, nil)
 	jobs := row(mustLimit(t, "10/s", 1), 3)
