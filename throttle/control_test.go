@@ -155,7 +155,7 @@ func TestTrailTellsWhoChangedWhat(t *testing.T) {
 		`bob pause "shop/*": "" -> "paused"`,
 		`bob cooldown "b": "" -> "cool until ` + until.UTC().Format("2006-01-02T15:04:05.000Z") + `"`,
 		`bob resume "shop/*": "paused" -> ""`,
-		`carol purge "b": "" -> "1 jobs"`,
+		`carol purge "b": "" -> "jobs: 1"`,
 	}, told)
 	one, err := q.Trail(ctx, 1)
 	require.NoError(t, err)

@@ -28,7 +28,8 @@ const (
 // An Explanation tells what governs a key and what holds its next job.
 type Explanation struct {
 	Key                                  string
-	Waiting, Delayed, Released, InFlight int64 // Released is cost, on its way to workers; InFlight jobs include it
+	At                                   time.Time // of this answer, by the clock of Redis
+	Waiting, Delayed, Released, InFlight int64     // Released is cost, on its way to workers; InFlight jobs include it
 	Cause                                Cause
 	Holder                               string    // the key that holds it: Key or one of its parents
 	Until                                time.Time // when it lets go, by the clock of Redis; zero if only an event can tell
@@ -74,12 +75,11 @@ func (q *Queue) Explain(ctx context.Context, key string) (Explanation, error) {
 
 func explanation(key string, e script.Explanation) (Explanation, error) {
 	out := Explanation{
-		Key: key, Waiting: e.Waiting, Delayed: e.Delayed, Released: e.Released, InFlight: e.Flight,
+		Key: key, At: time.UnixMicro(e.Now), Waiting: e.Waiting, Delayed: e.Delayed, Released: e.Released, InFlight: e.Flight,
 		Cause: Cause(e.Cause), Holder: e.Holder, Paused: e.Paused, Draining: e.Draining,
 	}
-	now := time.UnixMicro(e.Now)
 	if e.Wait >= 0 {
-		out.Until = now.Add(microseconds(e.Wait))
+		out.Until = out.At.Add(microseconds(e.Wait))
 	}
 	if e.CoolUntil > 0 {
 		out.CoolUntil = time.UnixMicro(e.CoolUntil)

@@ -257,12 +257,12 @@ func validateTogether(file []Policy, others []StoredPolicy) error {
 	for _, p := range others {
 		live[p.Key] = true
 		together = append(together, p.Policy)
-		places = append(places, fmt.Sprintf("the %s policy of %q", p.Source, p.Key))
+		places = append(places, fmt.Sprintf("the %s policy of %q: ", p.Source, p.Key))
 	}
 	for i, p := range file {
 		if !live[p.Key] {
 			together = append(together, p)
-			places = append(places, fmt.Sprintf("policies[%d]", i))
+			places = append(places, fmt.Sprintf("policies[%d].", i))
 		}
 	}
 	err := validateSet(together)
@@ -270,7 +270,7 @@ func validateTogether(file []Policy, others []StoredPolicy) error {
 	if errors.As(err, &e) {
 		for i, place := range places {
 			if field, ok := strings.CutPrefix(e.Field, fmt.Sprintf("policies[%d].", i)); ok {
-				return &InvalidError{Field: place + ": " + field, Value: e.Value, Allowed: e.Allowed}
+				return &InvalidError{Field: place + field, Value: e.Value, Allowed: e.Allowed}
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package throttle
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/weirq/weir/throttle/internal/script"
@@ -24,7 +23,7 @@ func (q *Queue) Purge(ctx context.Context, name string) (removed int64, err erro
 	if err != nil {
 		return removed, fmt.Errorf("purge %q: %w", name, err)
 	}
-	note := q.store.scripts.Note(q.store.natural(name), q.who, "purge", name, strconv.FormatInt(removed, 10)+" jobs")
+	note := q.store.scripts.Note(q.store.natural(name), q.who, "purge", name, fmt.Sprintf("jobs: %d", removed))
 	if err := q.store.run(ctx, note); err != nil {
 		return removed, fmt.Errorf("purge %q: %w", name, err)
 	}

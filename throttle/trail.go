@@ -116,10 +116,12 @@ func (p Policy) summary() string {
 		for _, o := range p.Hours.Open {
 			parts = append(parts, "open "+o.String())
 		}
-		parts = append(parts, "in "+p.Hours.Zone)
+		if p.Hours.Zone != "" {
+			parts = append(parts, "in "+p.Hours.Zone)
+		}
 	}
 	if p.Ramp != nil {
-		parts = append(parts, fmt.Sprintf("ramp from %g over %v", p.Ramp.From, p.Ramp.Over))
+		parts = append(parts, fmt.Sprintf("ramp from %g %% over %v", 100*p.Ramp.From, p.Ramp.Over))
 	}
 	return strings.Join(parts, ", ")
 }

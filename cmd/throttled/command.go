@@ -14,10 +14,15 @@ import (
 
 const help = `Throttled lets outbound jobs leave at the pace of their keys.
 
+Serve is the daemon. The other commands look at the state in a Redis, or change it, and
+take effect on all daemons that share it. A name that begins with - goes after --.
+
 Exit codes:
-  0  done
-  2  wrong usage
-Commands may have more of them, which their own help tells.`
+  0    done
+  1    failed while running; for policy diff, there are differences
+  2    wrong usage or invalid input
+  3    Redis unavailable
+  130  interrupted`
 
 // A terminal is what a command is run from.
 type terminal struct {
@@ -61,9 +66,12 @@ func execute(ctx context.Context, args []string, term terminal) int {
 	if err == nil {
 		return exitClean
 	}
-	fmt.Fprintln(term.err, "throttled:", err)
 	var f *failure
-	if errors.As(err, &f) {
+	if errors.As(err, &f) && f.err == nil {
+		return f.code
+	}
+	fmt.Fprintln(term.err, "throttled:", legible(err.Error()))
+	if f != nil {
 		return f.code
 	}
 	fmt.Fprintf(term.err, "See %s --help.\n", cmd.CommandPath()) // the command line could not be read
@@ -83,18 +91,25 @@ func newRoot(term terminal) *cobra.Command {
 	root.SetOut(term.out)
 	root.SetErr(term.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badValue(err) })
-	root.AddCommand(newServe(term))
+	root.AddCommand(newServe(term), newPolicy(term), newPause(term), newResume(term), newDrain(term), newCoolDown(term),
+		newPurge(term), newExplain(term), newTrail(term), newRepair(term))
 	return root
 }
 
-// badValue says what a flag takes whose value could not be read. Only those that are
-// set or not are read this early.
+// badValue says what a flag takes whose value could not be read.
 func badValue(err error) error {
 	var bad *pflag.InvalidValueError
 	if !errors.As(err, &bad) {
 		return err
 	}
-	return fmt.Errorf("--%s %q is not allowed: want true or false, or nothing", bad.GetFlag().Name, bad.GetValue())
+	want := "true or false, or nothing"
+	switch bad.GetFlag().Value.Type() {
+	case "int", "int64":
+		want = "a whole number"
+	case "duration":
+		want = "a duration with its unit, such as 10m or 1h30m"
+	}
+	return fmt.Errorf("--%s %q is not allowed: want %s", bad.GetFlag().Name, bad.GetValue(), want)
 }
 
 // noArguments does not echo what it refuses: it may be a URL with a password that

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/weirq/weir/cmd/throttled/internal/config"
 	"github.com/weirq/weir/throttle"
 	"github.com/weirq/weir/throttle/embedded"
 	"github.com/weirq/weir/worker"
@@ -27,6 +29,8 @@ import (
 // A daemon is one run of serve.
 type daemon struct {
 	settings settings
+	again    func() (settings, error) // settles them anew
+	hangups  <-chan os.Signal         // each asks for a reload; nil for none
 	logger   *slog.Logger
 	stdout   io.Writer
 	registry *prometheus.Registry
@@ -85,28 +89,38 @@ func (d *daemon) start(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.storePolicies(ctx); err != nil {
-		return nil, err
+	if err := d.storePolicies(ctx, &d.settings.config); err != nil {
+		if errors.Is(err, throttle.ErrInvalid) {
+			return nil, fail(exitInvalid, "%w", d.located(err, &d.settings.config))
+		}
+		return nil, fail(exitRedis, "%w", err)
 	}
 	d.announce(parts)
-	return parts, nil
+	return append(parts, part{"reload", d.reloads}), nil
 }
 
-// ownPolicies tells whether this process stores the policies of its file.
-func (d *daemon) ownPolicies() bool {
-	return d.settings.scheduler && d.settings.config.Policies != nil
+// ownPolicies tells whether this process stores the policies of a file.
+func (d *daemon) ownPolicies(c *config.Config) bool {
+	return d.settings.scheduler && c.Policies != nil
 }
 
-func (d *daemon) storePolicies(ctx context.Context) error {
-	if !d.ownPolicies() {
+func (d *daemon) storePolicies(ctx context.Context, c *config.Config) error {
+	if !d.ownPolicies(c) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	if err := d.queue.SetPolicies(ctx, d.settings.config.Policies); err != nil {
-		return fail(exitRedis, "%w", err)
+	return d.queue.SetPolicies(ctx, c.Policies)
+}
+
+// located makes a refusal of policies begin with the place in the file, or with the
+// file where it is of a live policy that does not go with the file.
+func (d *daemon) located(err error, c *config.Config) error {
+	at := c.Locate(err)
+	if at == "" {
+		at = d.settings.file
 	}
-	return nil
+	return fmt.Errorf("%s: %w", at, err)
 }
 
 // announce writes the one record that tells what runs here.
@@ -122,7 +136,7 @@ func (d *daemon) announce(parts []part) {
 	if n := d.settings.config.Shards; n != 0 {
 		shards = strconv.Itoa(n)
 	}
-	if d.ownPolicies() {
+	if d.ownPolicies(&d.settings.config) {
 		policies = strconv.Itoa(len(d.settings.config.Policies))
 	}
 	if d.listener != nil {
@@ -147,9 +161,6 @@ func (d *daemon) listen() error {
 	return nil
 }
 
-// connectTime bounds the first talk with Redis.
-const connectTime = 5 * time.Second
-
 func (d *daemon) connect(ctx context.Context) (err error) {
 	d.redisURL = d.settings.config.Redis
 	if d.embedded() {
@@ -157,29 +168,14 @@ func (d *daemon) connect(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if d.client, err = throttle.Open(d.redisURL); err != nil {
-		return fail(exitInvalid, "%s%w", d.origin("redis"), notConnected(err))
+	d.client, d.queue, err = target{
+		url: d.redisURL, origin: d.origin, wayOut: d.wayOut(),
+		config: throttle.QueueConfig{Shards: d.settings.config.Shards, Logger: d.logger},
+	}.connect(ctx)
+	if err == nil {
+		d.onClose(func() { _ = d.client.Close() })
 	}
-	d.onClose(func() { _ = d.client.Close() })
-
-	connecting, cancel := context.WithTimeout(ctx, connectTime)
-	defer cancel()
-	d.queue, err = throttle.NewQueue(connecting, d.client, throttle.QueueConfig{
-		Shards: d.settings.config.Shards, Logger: d.logger,
-	})
-	var refused *throttle.InvalidError
-	var unreachable *net.OpError
-	switch {
-	case errors.As(err, &refused):
-		return fail(exitInvalid, "%s%w", d.origin(refused.Field), err)
-	case connecting.Err() != nil:
-		return fail(exitRedis, "%scannot use %s: no answer within %v", d.origin("redis"), redacted(d.redisURL), connectTime)
-	case errors.As(err, &unreachable):
-		return fail(exitRedis, "%scannot use %s: %w; %s", d.origin("redis"), redacted(d.redisURL), err, d.wayOut())
-	case err != nil:
-		return fail(exitRedis, "%scannot use %s: %w", d.origin("redis"), redacted(d.redisURL), err)
-	}
-	return nil
+	return err
 }
 
 // wayOut tells what can be done where no Redis is. A worker alone has no use for one
@@ -193,15 +189,6 @@ func (d *daemon) wayOut() string {
 		setting = "redis" // of the file, whose place the error begins with
 	}
 	return "start one, or leave " + setting + " out for one inside of the process"
-}
-
-// notConnected is the refusal of a Redis URL, also where nothing of it can be shown.
-func notConnected(err error) error {
-	var refused *throttle.InvalidError
-	if errors.As(err, &refused) && refused.Value == "…" {
-		return fmt.Errorf("this is not a Redis URL: want %s", refused.Allowed)
-	}
-	return err
 }
 
 // embedded tells whether the Redis is one inside of this process.

@@ -14,10 +14,15 @@ const (
 // A failure is an error that knows the exit code it ends with.
 type failure struct {
 	code int
-	err  error
+	err  error // nil if there is nothing more to say
 }
 
-func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Error() string {
+	if f.err == nil {
+		return fmt.Sprintf("exit code %d", f.code)
+	}
+	return f.err.Error()
+}
 func (f *failure) Unwrap() error { return f.err }
 
 func fail(code int, format string, args ...any) error {

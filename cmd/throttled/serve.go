@@ -17,9 +17,13 @@ A setting is taken from the first of these that has it:
   3. the config file, named by --config or WEIR_CONFIG; deploy/throttled.yaml in
      the source shows all of its fields
   4. its default
-Policies come from the file alone. They are stored by processes that run the
-scheduler, in place of those that were stored; a file without policies leaves
-those as they are.
+Policies come from the file. They are stored by processes that run the scheduler, in
+place of those that a file brought before; a file without policies leaves those as
+they are. Policies that throttled policy set has stored stay, and win over the file's.
+
+SIGHUP has the policies of the file read again, where the system has that signal. A
+file in which anything is wrong is refused: its problems are logged, and the policies
+stay as they were. What else has changed in the file is logged as needing a restart.
 
 Without a Redis the process runs one inside of itself and prints its URL on
 standard output. It keeps nothing once the process ends.
@@ -56,11 +60,16 @@ func newServe(term terminal) *cobra.Command {
 			if given.schedulerOnly && given.workerOnly {
 				return errors.New("--scheduler-only and --worker-only exclude each other: give one of them, or none to run both parts")
 			}
-			s, err := given.settle(cmd.Flags(), term.env)
+			hungUp, stop := hangups() // also while it starts: the signal would end the process
+			defer stop()
+			settle := func() (settings, error) { return given.settle(cmd.Flags(), term.env) }
+			s, err := settle()
 			if err != nil {
 				return err
 			}
-			return newDaemon(s, term).run(cmd.Context())
+			d := newDaemon(s, term)
+			d.hangups, d.again = hungUp, settle
+			return d.run(cmd.Context())
 		},
 	}
 	given.register(cmd.Flags())

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -93,6 +94,12 @@ func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
+}
+
+// lines are those that are complete.
+func (o *output) lines() []string {
+	text := o.String()
+	return strings.Split(text[:strings.LastIndexByte(text, '\n')+1], "\n")
 }
 
 // attribute finds the attribute of the first JSON record with a message.

@@ -13,6 +13,7 @@ import (
 
 // settings are what serve runs with: flags, environment, file and defaults, settled.
 type settings struct {
+	file              string // name of the config file, empty for none
 	config            config.Config
 	scheduler, worker bool // the parts to run
 	logLevel          slog.Level
@@ -58,6 +59,7 @@ func (f *flags) settle(set *pflag.FlagSet, env func(string) string) (settings, e
 		if name == "" {
 			return s, fail(exitInvalid, "%s is empty: give it the name of a file, or leave it out", from)
 		}
+		s.file = name
 		var err error
 		if s.config, err = config.Load(name); err != nil {
 			return s, fail(exitInvalid, "%w", err)

@@ -149,7 +149,7 @@ func TestHelp(t *testing.T) {
 		want []string
 	}{
 		{nil, []string{"Exit codes:", "serve       Run the scheduler"}},
-		{[]string{"--help"}, []string{"Exit codes:", "2  wrong usage"}},
+		{[]string{"--help"}, []string{"Exit codes:", "2    wrong usage"}},
 		{[]string{"serve", "--help"}, []string{
 			"Exit codes:", "130  ended at once", "1. its flag", "2. the environment", "--config FILE", "--redis URL", "--listen ADDRESS",
 			"--scheduler-only", "--worker-only", "--concurrency N", "--shutdown-timeout DURATION", "--log-level LEVEL",

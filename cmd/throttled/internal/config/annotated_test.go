@@ -24,12 +24,24 @@ func TestAnnotatedFile(t *testing.T) {
 
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
-	for field := range policyFields(&throttle.Policy{}) {
-		require.Regexp(t, `(?m)^  . `+field+`: `, string(text))
-	}
-	uncommented := regexp.MustCompile(`(?m)^#(  [- ] [a-z_]+: )`).ReplaceAllString(string(text), "$1")
+	uncommented := regexp.MustCompile(`(?m)^#(  +(- )?[a-z_]+:( .*)?)$`).ReplaceAllString(string(text), "$1")
 	require.NotEqual(t, string(text), uncommented)
 	c, err = Read(name, []byte(uncommented))
 	require.NoError(t, err, "what is commented out must work as well")
-	require.Len(t, c.Policies, 2)
+	require.Len(t, c.Policies, 3)
+	full := "policies[2]."
+	for path, fields := range map[string]map[string]field{
+		full:                policyFields(&throttle.Policy{}),
+		full + "quotas[1].": quotaFields(&throttle.Quota{}),
+		full + "hours.":     hoursFields(&throttle.Hours{}),
+		full + "ramp.":      rampFields(&throttle.Ramp{}),
+	} {
+		for field := range fields {
+			require.NotEmpty(t, c.Origin(path+field)+c.Origin("policies[0]."+field), "%s%s is not in the file", path, field)
+		}
+	}
+	require.Len(t, c.Policies[2].Hours.Open, 2)
+	p := c.Policies[2]
+	require.Equal(t, 1, p.Weight, "the default of the weight")
+	require.Equal(t, throttle.Sliding, p.Quotas[0].Window, "the default of the window")
 }

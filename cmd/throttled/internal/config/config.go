@@ -2,13 +2,16 @@
 // defaults of what the file leaves out.
 //
 // A file is checked as a whole, and all that is wrong with it is reported at once,
-// each with its line and column. What is not known is refused: a misspelt limit
+// each with its line and column; only of contradictions within a policy, and then
+// between policies, the first one alone. What is not known is refused: a misspelt limit
 // that was passed over would be a limit that is not kept.
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/weirq/weir/throttle"
@@ -20,8 +23,9 @@ import (
 type Config struct {
 	Redis  string // URL; empty means an embedded one
 	Shards int    // 0 means as many as are stored, throttle.DefaultShards if none are
-	// Policies replace the stored ones. nil leaves those as they are; an empty list
-	// removes them.
+	// Policies replace those of the config file that are stored. nil leaves those as
+	// they are; an empty list removes them. They go together: throttle.ValidatePolicies
+	// finds nothing wrong with them.
 	Policies []throttle.Policy
 	Worker   Worker
 	HTTP     HTTP
@@ -89,3 +93,36 @@ func (c *Config) Set(path, text, from string) error {
 // Origin tells where the value of the field at path was given: the from of Set, or
 // file:line:column. It is empty for a default.
 func (c *Config) Origin(path string) string { return c.origins[path] }
+
+// Locate tells where in the file the field of a policy stands that an error is about,
+// as [throttle.Queue.SetPolicies] returns it: file:line:column. It is empty for other
+// errors.
+func (c *Config) Locate(err error) string {
+	var refused *throttle.InvalidError
+	if !errors.As(err, &refused) {
+		return ""
+	}
+	for path := refused.Field; path != ""; path = above(path) {
+		if at := c.origins[path]; at != "" {
+			return at
+		}
+	}
+	return ""
+}
+
+// Changed lists the fields in which two configurations differ, apart from the
+// policies, by their paths and in the order of those.
+func Changed(a, b Config) []string {
+	var paths []string
+	others := b.fields()
+	for path, f := range a.fields() {
+		if f.value() != others[path].value() {
+			paths = append(paths, path)
+		}
+	}
+	if !maps.Equal(a.Worker.Pools, b.Worker.Pools) {
+		paths = append(paths, poolsPath)
+	}
+	slices.Sort(paths)
+	return paths
+}

@@ -17,6 +17,7 @@ type field struct {
 	kind   kind
 	want   string                 // what is allowed, for errors
 	set    func(text string) bool // takes a value unless it is not allowed
+	value  func() any             // the value that is set; nil for the fields of policies
 	secret bool                   // errors do not show the value
 }
 
@@ -40,7 +41,7 @@ const (
 func (c *Config) fields() map[string]field {
 	w := &c.Worker
 	return map[string]field{
-		"redis":                     {want: "text", secret: true, set: func(text string) bool { c.Redis = text; return true }},
+		"redis":                     {want: "text", secret: true, set: func(text string) bool { c.Redis = text; return true }, value: valueOf(&c.Redis)},
 		"shards":                    shards(&c.Shards),
 		"worker.concurrency":        whole(&w.Concurrency, 1, 100_000),
 		"worker.shutdown_timeout":   span(&w.ShutdownTimeout, time.Millisecond, day),
@@ -75,33 +76,12 @@ func (c *Config) children(section string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// policyFields are those of one entry of the policies.
-func policyFields(p *throttle.Policy) map[string]field {
-	return map[string]field{
-		"key": {
-			want: fmt.Sprintf(`text of 1 to %d bytes: an exact key, or "*" for all keys without a policy of their own; there are no other patterns`, throttle.MaxKeyBytes),
-			set: func(text string) bool {
-				p.Key = text
-				return throttle.ValidateKey(text) == nil && (text == throttle.AnyKey || !strings.Contains(text, "*"))
-			},
-		},
-		"rate": {
-			want: fmt.Sprintf("N/s, N/m, N/h, N/d or N/DURATION, such as 100/s or 1/24h, with N a whole number from 1 to %d and DURATION from %s to %s",
-				throttle.MaxRate, short(throttle.MinPeriod), short(throttle.MaxPeriod)),
-			set: func(text string) (ok bool) {
-				var err error
-				p.Limit.Rate, p.Limit.Period, err = throttle.ParseRate(text)
-				return err == nil
-			},
-		},
-		"burst":         whole(&p.Limit.Burst, 1, throttle.MaxBurst),
-		"max_in_flight": whole(&p.MaxInFlight, 1, throttle.MaxInFlightBound),
-	}
-}
+func valueOf[T any](in *T) func() any { return func() any { return *in } }
 
 // whole reads digits only: elsewhere in YAML 010 is 8, and 1_000 may be a text.
 func whole[T int | int64](in *T, lowest, highest T) field {
-	return field{kind: number, want: fmt.Sprintf("a whole number from %d to %d", lowest, highest), set: func(text string) bool {
+	want := fmt.Sprintf("a whole number from %d to %d", lowest, highest)
+	return field{kind: number, want: want, value: valueOf(in), set: func(text string) bool {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < int64(lowest) || n > int64(highest) || strconv.FormatInt(n, 10) != text {
 			return false
@@ -113,7 +93,7 @@ func whole[T int | int64](in *T, lowest, highest T) field {
 
 func span(in *time.Duration, shortest, longest time.Duration) field {
 	want := fmt.Sprintf("a duration with its unit, such as 10s or 1m30s, from %s to %s", short(shortest), short(longest))
-	return field{want: want, set: func(text string) bool {
+	return field{want: want, value: valueOf(in), set: func(text string) bool {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < shortest || d > longest {
 			return false
@@ -132,7 +112,7 @@ const NoListen = "none"
 
 func listen(in *string) field {
 	want := fmt.Sprintf(`host:port or :port with a port from 0 to 65535, such as 127.0.0.1:8080, or %q`, NoListen)
-	return field{want: want, set: func(text string) bool {
+	return field{want: want, value: valueOf(in), set: func(text string) bool {
 		if text == "" || text == NoListen {
 			*in = ""
 			return true
@@ -149,13 +129,13 @@ func listen(in *string) field {
 	}}
 }
 
-// pool is the priority of an asynq queue.
 func shards(in *int) field {
 	f := whole(in, 0, throttle.MaxShards)
 	f.want = fmt.Sprintf("a whole number from 1 to %d, or 0 for the one that is stored", throttle.MaxShards)
 	return f
 }
 
+// pool is the priority of an asynq queue.
 func pool(in *int) field { return whole(in, 1, maxPriority) }
 
 // isPoolName tells whether jobs can name the pool.

@@ -21,12 +21,15 @@ type Error struct {
 	Problems []Problem
 }
 
-func (e *Error) Error() string {
+func (e *Error) Error() string { return strings.Join(e.Lines(), "\n") }
+
+// Lines are the problems, each with its place: file:line:column and the text.
+func (e *Error) Lines() []string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
 		lines[i] = fmt.Sprintf("%s: %s", where(e.File, p.Place), p.Text)
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 func where(file string, p Place) string { return fmt.Sprintf("%s:%d:%d", file, p.Line, p.Column) }

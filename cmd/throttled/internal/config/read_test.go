@@ -98,10 +98,11 @@ func TestListenNowhere(t *testing.T) {
 }
 
 const (
-	wantRate  = "want N/s, N/m, N/h, N/d or N/DURATION, such as 100/s or 1/24h, with N a whole number from 1 to 1000000000 and DURATION from 1ms to 8784h"
-	wantBurst = "want a whole number from 1 to 1000000000"
-	wantKey   = `want text of 1 to 512 bytes: an exact key, or "*" for all keys without a policy of their own; there are no other patterns`
-	wantDay   = "want a duration with its unit, such as 10s or 1m30s, from 1ms to 24h"
+	wantRate    = "want N/s, N/m, N/h, N/d or N/DURATION, such as 100/s or 1/24h, with N a whole number from 1 to 1000000000 and DURATION from 1ms to 8784h"
+	wantBurst   = "want a whole number from 1 to 1000000000"
+	wantKey     = `want text of 1 to 512 bytes: an exact key, a pattern with one * for any text, or "*" for all keys without a policy of their own`
+	policyNames = "key, rate, burst, max_in_flight, quotas, parent, weight, minimum, hours, ramp"
+	wantDay     = "want a duration with its unit, such as 10s or 1m30s, from 1ms to 24h"
 )
 
 func TestProblems(t *testing.T) {
@@ -135,7 +136,7 @@ func TestProblems(t *testing.T) {
 		{"key missing", "policies:\n  - rate: 1/s\n", []string{`f:2:5: policies[0].key is missing: ` + wantKey}},
 		{"key empty", "policies: [{key: '', rate: 1/s}]", []string{`f:1:18: policies[0].key "" is not allowed: ` + wantKey}},
 		{"key a number", "policies: [{key: 12, rate: 1/s}]", []string{`f:1:18: policies[0].key 12 is not allowed: ` + wantKey}},
-		{"key a pattern", "policies: [{key: 'a-*', rate: 1/s}]", []string{`f:1:18: policies[0].key "a-*" is not allowed: ` + wantKey}},
+		{"key of two patterns", "policies: [{key: 'a-*-*', rate: 1/s}]", []string{`f:1:18: policies[0].key "a-*-*" is not allowed: ` + wantKey}},
 		{
 			"key too long", "policies: [{key: " + strings.Repeat("k", 513) + ", rate: 1/s}]",
 			[]string{`f:1:18: policies[0].key "` + strings.Repeat("k", 80) + `…" is not allowed: ` + wantKey},
@@ -146,12 +147,10 @@ func TestProblems(t *testing.T) {
 		},
 		{
 			"fields of a later version",
-			"policies:\n  - key: billing\n    rate: 20/s\n    quotas: [{limit: 1000, per: 1h, window: sliding}]\n    parent: acme\n    weight: 2\nhttp:\n  allow_networks: []\n",
+			"policies:\n  - key: billing\n    rate: 20/s\n    adaptive: {}\nhttp:\n  allow_networks: []\n",
 			[]string{
-				"f:4:5: policies[0].quotas is not a known field: want key, rate, burst, max_in_flight",
-				"f:5:5: policies[0].parent is not a known field: want key, rate, burst, max_in_flight",
-				"f:6:5: policies[0].weight is not a known field: want key, rate, burst, max_in_flight",
-				"f:8:3: http.allow_networks is not a known field: want listen",
+				"f:4:5: policies[0].adaptive is not a known field: want " + policyNames,
+				"f:6:3: http.allow_networks is not a known field: want listen",
 			},
 		},
 		{"unknown section", "shards: 1\nlimits: {}\n", []string{"f:2:1: limits is not a known field: want http, policies, redis, shards, worker"}},
@@ -168,7 +167,7 @@ func TestProblems(t *testing.T) {
 		{"shards a truth", "shards: true", []string{"f:1:9: shards true is not allowed: want a whole number from 1 to 100, or 0 for the one that is stored"}},
 		{"field twice", "shards: 1\nworker: {}\nshards: 2\n", []string{"f:3:1: shards is given twice: want it once, as on line 1"}},
 		{"policies a mapping", "policies:\n  a: {rate: 1/s}\n", []string{"f:2:3: policies {…} is not allowed: want a list of policies"}},
-		{"policy a text", "policies:\n  - a\n", []string{`f:2:5: policies[0] "a" is not allowed: want a mapping of key, rate, burst, max_in_flight`}},
+		{"policy a text", "policies:\n  - a\n", []string{`f:2:5: policies[0] "a" is not allowed: want a mapping of ` + policyNames}},
 		{"worker a list", "worker:\n  - lease: 1s\n", []string{"f:2:3: worker […] is not allowed: want a mapping of concurrency, lease, pools, retry, shutdown_timeout, timeout"}},
 		{"file a text", "redis://127.0.0.1", []string{`f:1:1: "redis://127.0.0.1" is not allowed: want a mapping of http, policies, redis, shards, worker`}},
 		{"duration without unit", "worker: {timeout: 10}", []string{"f:1:19: worker.timeout 10 is not allowed: " + wantDay}},

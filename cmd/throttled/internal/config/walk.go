@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,8 +17,7 @@ func (r *reader) section(path string, node ast.Node) {
 		switch {
 		case single:
 			if r.field(below, f, value) {
-				r.config.origins[below] = where(r.file, nodePlace(value))
-				r.places[below] = nodePlace(value)
+				r.note(below, nodePlace(value))
 			}
 		case below == policiesPath:
 			r.policies(value)
@@ -29,6 +27,12 @@ func (r *reader) section(path string, node ast.Node) {
 			r.section(below, value)
 		}
 	})
+}
+
+// note remembers where the value of a path stands.
+func (r *reader) note(path string, at Place) {
+	r.config.origins[path] = where(r.file, at)
+	r.places[path] = at
 }
 
 func (r *reader) field(path string, f field, node ast.Node) (ok bool) {
@@ -76,56 +80,6 @@ func (r *reader) mapping(path string, node ast.Node, known []string, read func(b
 			}
 		}
 	}
-}
-
-func (r *reader) policies(node ast.Node) {
-	list, ok := node.(*ast.SequenceNode)
-	if !ok {
-		r.wrong(nodePlace(node), "%s %s is not allowed: want a list of policies", policiesPath, shown(node))
-		return
-	}
-	r.config.Policies = make([]throttle.Policy, 0, len(list.Values))
-	lines := make(map[string]int) // of each key
-	for i, value := range list.Values {
-		p, at := r.policy(fmt.Sprintf("%s[%d]", policiesPath, i), value)
-		if line, twice := lines[p.Key]; twice {
-			r.wrong(at, "%s[%d].key %s is not allowed: want one policy a key, and line %d has one", policiesPath, i, quote(p.Key), line)
-		} else if p.Key != "" {
-			lines[p.Key] = at.Line
-		}
-		r.config.Policies = append(r.config.Policies, p)
-	}
-}
-
-// policy reads one policy and tells where its key stands. The key is empty if it is
-// not allowed.
-func (r *reader) policy(path string, node ast.Node) (p throttle.Policy, key Place) {
-	p = throttle.Policy{
-		Limit:       throttle.Limit{Burst: throttle.DefaultPolicy.Limit.Burst},
-		MaxInFlight: throttle.DefaultPolicy.MaxInFlight,
-	}
-	fields := policyFields(&p)
-	missing := map[string]bool{"key": true, "rate": true}
-	r.mapping(path, node, []string{"key", "rate", "burst", "max_in_flight"}, func(below string, value ast.Node) {
-		name := strings.TrimPrefix(below, path+".")
-		delete(missing, name)
-		allowed := r.field(below, fields[name], value)
-		if name == "key" {
-			key = nodePlace(value)
-			if !allowed {
-				p.Key = ""
-			}
-		}
-	})
-	if _, ok := pairs(node); !ok {
-		return p, key // reported as a whole
-	}
-	for _, name := range []string{"key", "rate"} {
-		if missing[name] {
-			r.wrong(nodePlace(node), "%s.%s is missing: want %s", path, name, fields[name].want)
-		}
-	}
-	return p, key
 }
 
 func (r *reader) pools(node ast.Node) {

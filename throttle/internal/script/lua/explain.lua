@@ -55,7 +55,9 @@ local function stored(name)
 end
 stored(b.key)
 candidate('job', b.key, b.own)
-each_match(b.key, stored)
-stored('*')
+each_match(b.key, function(name)
+  if name ~= b.key then stored(name) end -- the key may be a pattern too
+end)
+if b.key ~= '*' then stored('*') end
 candidate('built in', '', DEFAULT_POLICY)
 return reply

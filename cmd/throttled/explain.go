@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirq/weir/throttle"
+)
+
+const explainHelp = `Explain tells what governs a key and what holds its next job, at this moment:
+  the jobs that it has, and what its next one waits for, at which key and until when
+  the policies that could govern it in the order of precedence, with the one in force
+  the chain of caps that a job must fit: the key and its parents, with the level of each
+
+Causes in --json are rate, quota, parent (its turn among those that share one), pause,
+cooldown, hours, in_flight, delay (all jobs are delayed), idle (there is none), and none
+for a job that is about to leave.`
+
+const explainExamples = `  throttled explain billing
+  throttled explain tenant-7 --json | jq .cause`
+
+func newExplain(term terminal) *cobra.Command {
+	return request{
+		use: "explain KEY [flags]", short: "Tell what governs a key and what holds its next job", long: explainHelp, example: explainExamples,
+		args: []string{"KEY"}, check: key,
+		run: func(ctx context.Context, c *conn, args []string) error {
+			e, err := c.queue.Explain(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			e.Candidates[0].Policy, _ = inForce(e)
+			if c.json {
+				return c.object(explanationOf(e))
+			}
+			return c.printExplanation(e)
+		},
+	}.command(term)
+}
+
+func (c *conn) printExplanation(e throttle.Explanation) error {
+	rows := [][]string{
+		{"key", shown(e.Key)},
+		{"jobs", fmt.Sprintf("%d waiting, %d delayed, %d in flight", e.Waiting, e.Delayed, e.InFlight)},
+		{"next job", nextJob(e, e.At)},
+	}
+	if holds := holdsOf(e, e.At); holds != "" {
+		rows = append(rows, []string{"held", holds})
+	}
+	if err := c.table(rows); err != nil {
+		return err
+	}
+
+	rows = [][]string{append([]string{"POLICY", "SOURCE", "IN FORCE"}, titles()...)}
+	for i, candidate := range e.Candidates {
+		inForce := ""
+		if i == 0 {
+			inForce = "yes"
+		}
+		v := viewOf(candidate.Policy, candidate.Source)
+		rows = append(rows, append([]string{shown(v.Key), v.Source, inForce}, v.cells()...))
+	}
+	if err := c.titled("Policies that could govern it, in the order of precedence:", rows); err != nil {
+		return err
+	}
+
+	rows = [][]string{{"KEY", "LEVEL", "RATE", "BURST", "MAX IN FLIGHT", "QUOTAS"}}
+	for _, l := range e.Chain {
+		v := viewOf(l.Policy, "")
+		rows = append(rows, append([]string{shown(l.Key), fmt.Sprintf("%.3g", l.Level)}, v.cells()[:4]...))
+	}
+	return c.titled("Caps that a job must fit, from the key up to its last parent:", rows)
+}
+
+func (c *conn) titled(title string, rows [][]string) error {
+	if err := c.line("\n%s", title); err != nil {
+		return err
+	}
+	return c.table(rows)
+}
+
+// nextJob tells what the next job of a key waits for.
+func nextJob(e throttle.Explanation, now time.Time) string {
+	holder := shown(e.Holder)
+	text, known := map[throttle.Cause]string{
+		throttle.ByNothing:  "is about to leave",
+		throttle.ByRate:     "waits for the rate of " + holder,
+		throttle.ByQuota:    "waits for a quota of " + holder,
+		throttle.ByParent:   "waits for its turn under " + holder,
+		throttle.ByPause:    "is kept by a pause, at " + holder,
+		throttle.ByCoolDown: "waits for the end of a cool-down, at " + holder,
+		throttle.ByHours:    "waits for the hours of " + holder,
+		throttle.ByInFlight: "waits for one in flight to end, at " + holder,
+		throttle.ByDelay:    "is delayed, as all are",
+		throttle.ByIdle:     "there is none",
+	}[e.Cause]
+	if !known {
+		text = shown(string(e.Cause)) + " of " + holder
+	}
+	if e.Cause != throttle.ByNothing && !e.Until.IsZero() {
+		text += ", until " + instant(e.Until, now)
+	}
+	return text
+}
+
+// holdsOf lists the holds that a key is under itself.
+func holdsOf(e throttle.Explanation, now time.Time) string {
+	var holds []string
+	if e.Paused {
+		holds = append(holds, "paused")
+	}
+	if e.Draining {
+		holds = append(holds, "draining")
+	}
+	if !e.CoolUntil.IsZero() {
+		holds = append(holds, "cooling down until "+instant(e.CoolUntil, now))
+	}
+	return strings.Join(holds, ", ")
+}
+
+// instant is a time and how far ahead it is.
+func instant(at, now time.Time) string {
+	in := at.Sub(now).Round(time.Millisecond)
+	if in >= time.Second {
+		in = in.Round(100 * time.Millisecond)
+	}
+	if in <= 0 {
+		return stamp(at) + " (now)"
+	}
+	return fmt.Sprintf("%s (in %s)", stamp(at), brief(in))
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weirq/weir/cmd/throttled/internal/config"
+	"github.com/weirq/weir/throttle"
+)
+
+// A policyView is a policy as --json prints it: the fields of the config file, with
+// their defaults filled in.
+type policyView struct {
+	Key         string      `json:"key"`
+	Source      string      `json:"source,omitempty"`
+	Rate        string      `json:"rate"`
+	Burst       int64       `json:"burst"`
+	MaxInFlight int         `json:"max_in_flight"`
+	Quotas      []quotaView `json:"quotas,omitempty"`
+	Parent      string      `json:"parent,omitempty"`
+	Weight      int         `json:"weight,omitempty"`
+	Minimum     string      `json:"minimum,omitempty"`
+	Hours       *hoursView  `json:"hours,omitempty"`
+	Ramp        *rampView   `json:"ramp,omitempty"`
+}
+
+type quotaView struct {
+	Limit  int64  `json:"limit"`
+	Per    string `json:"per"`
+	Window string `json:"window"`
+	Zone   string `json:"zone,omitempty"`
+	text   string // for tables
+}
+
+type hoursView struct {
+	Zone string   `json:"zone"`
+	Open []string `json:"open"`
+}
+
+type rampView struct {
+	From string `json:"from"`
+	Over string `json:"over"`
+}
+
+const utc = "UTC"
+
+func viewOf(p throttle.Policy, source throttle.Source) policyView {
+	v := policyView{
+		Key: p.Key, Source: string(source),
+		Rate: throttle.FormatRate(p.Limit.Rate, p.Limit.Period), Burst: p.Limit.Burst, MaxInFlight: p.MaxInFlight,
+		Parent: p.Parent, Weight: p.Weight, Minimum: p.Minimum.String(),
+	}
+	if v.MaxInFlight == 0 {
+		v.MaxInFlight = throttle.DefaultPolicy.MaxInFlight
+	}
+	if v.Parent != "" && v.Weight == 0 {
+		v.Weight = 1
+	}
+	for _, q := range p.Quotas {
+		quota := quotaView{Limit: q.Limit, Per: brief(q.Per), Window: string(q.Window), Zone: q.Zone, text: q.String()}
+		if quota.Window == "" {
+			quota.Window = string(throttle.Sliding)
+		}
+		if quota.Zone == utc {
+			quota.Zone = ""
+		}
+		v.Quotas = append(v.Quotas, quota)
+	}
+	if p.Hours != nil {
+		v.Hours = &hoursView{Zone: p.Hours.Zone}
+		if v.Hours.Zone == "" {
+			v.Hours.Zone = utc
+		}
+		for _, o := range p.Hours.Open {
+			v.Hours.Open = append(v.Hours.Open, o.String())
+		}
+	}
+	if p.Ramp != nil {
+		v.Ramp = &rampView{From: config.FormatPercent(p.Ramp.From), Over: brief(p.Ramp.Over)}
+	}
+	return v
+}
+
+// A policyField is a field of a policy as a table shows it.
+type policyField struct{ name, text string }
+
+// none stands for a field that a policy does not have.
+const none = "-"
+
+// fields are those of a policy, in the order and under the names of the config file.
+func (v policyView) fields() []policyField {
+	fields := []policyField{
+		{"rate", v.Rate}, {"burst", fmt.Sprint(v.Burst)}, {"max_in_flight", fmt.Sprint(v.MaxInFlight)},
+		{"quotas", v.quotas()}, {"parent", none}, {"weight", none}, {"minimum", none}, {"hours", none}, {"ramp", none},
+	}
+	set := func(name, text string) {
+		for i := range fields {
+			if fields[i].name == name {
+				fields[i].text = text
+			}
+		}
+	}
+	if v.Parent != "" {
+		set("parent", shown(v.Parent))
+		set("weight", fmt.Sprint(v.Weight))
+	}
+	if v.Minimum != "" {
+		set("minimum", v.Minimum)
+	}
+	if v.Hours != nil {
+		set("hours", strings.Join(v.Hours.Open, ", ")+" "+v.Hours.Zone)
+	}
+	if v.Ramp != nil {
+		set("ramp", v.Ramp.From+" "+v.Ramp.Over)
+	}
+	return fields
+}
+
+func (v policyView) quotas() string {
+	if len(v.Quotas) == 0 {
+		return none
+	}
+	texts := make([]string, len(v.Quotas))
+	for i, q := range v.Quotas {
+		texts[i] = q.text
+	}
+	return strings.Join(texts, ", ")
+}
+
+// summary has the fields that a policy has in one line.
+func (v policyView) summary() string {
+	var parts []string
+	for _, f := range v.fields() {
+		if f.text != none {
+			parts = append(parts, f.name+" "+f.text)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// titles and cells are a policy as a row of a table.
+func titles() []string {
+	return []string{"RATE", "BURST", "MAX IN FLIGHT", "QUOTAS", "PARENT", "WEIGHT", "MINIMUM", "HOURS", "RAMP"}
+}
+
+func (v policyView) cells() (cells []string) {
+	for _, f := range v.fields() {
+		cells = append(cells, f.text)
+	}
+	return cells
+}
+
+// inForce is the policy in force for a name and where it comes from. One that a job
+// brought has a stored one to say whose cap its key shares.
+func inForce(e throttle.Explanation) (throttle.Policy, throttle.Source) {
+	p := e.Candidates[0].Policy
+	if e.Candidates[0].Source == throttle.Brought && len(e.Candidates) > 1 {
+		stored := e.Candidates[1].Policy
+		p.Parent, p.Weight, p.Minimum = stored.Parent, stored.Weight, stored.Minimum
+	}
+	return p, e.Candidates[0].Source
+}
