@@ -142,7 +142,7 @@ func TestTrail(t *testing.T) {
 		`AT  ann           pause   k            -       paused`,
 	}, lines[1:5])
 	require.Equal(t, text(
-		`{"at":"AT","who":"ann","what":"purge","name":"k","old":"","new":"0 jobs"}`,
+		`{"at":"AT","who":"ann","what":"purge","name":"k","old":"","new":"jobs: 0"}`,
 		`{"at":"AT","who":"ann","what":"policy","name":"a\u009b2J","old":"","new":"1/s, burst 1, max in flight 100"}`,
 	), withoutTimes(ask(t, r, "trail", "--limit", "2", "--json")))
 }
