@@ -136,7 +136,7 @@ func TestTrail(t *testing.T) {
 	lines := strings.Split(withoutTimes(ask(t, r, "trail")), "\n")
 	require.Regexp(t, `^AT +WHO +WHAT +NAME +OLD +NEW$`, lines[0])
 	require.Equal(t, []string{
-		`AT  ann           purge   k            -       0 jobs`,
+		`AT  ann           purge   k            -       jobs: 0`,
 		`AT  ann           policy  "a\u009b2J"  -       1/s, burst 1, max in flight 100`,
 		`AT  "bob\x1b[2J"  resume  k            paused  -`,
 		`AT  ann           pause   k            -       paused`,

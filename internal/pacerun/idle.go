@@ -6,14 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirq/weir/throttle"
-	"github.com/weirq/weir/worker"
 )
 
 // idle measures the way of a single job through a system with nothing to do, and
@@ -44,10 +41,8 @@ func idle(ctx context.Context, s *sheet, e *env) error {
 			return err
 		}
 		trips = append(trips, r.events()[i].At.Sub(sent))
-		select {
-		case <-time.After(15 * time.Millisecond): // until all is quiet again
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := rest(ctx, 15*time.Millisecond); err != nil { // until all is quiet again
+			return err
 		}
 	}
 	slices.Sort(trips)
@@ -59,10 +54,8 @@ func idle(ctx context.Context, s *sheet, e *env) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case <-time.After(quiet):
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := rest(ctx, quiet); err != nil {
+		return err
 	}
 	after, err := commands(ctx, e.client)
 	if err != nil {
@@ -99,35 +92,4 @@ func commands(ctx context.Context, client redis.UniversalClient) (int64, error) 
 var inScripts = map[string]bool{
 	"time": true, "get": true, "set": true, "exists": true, "rpoplpush": true,
 	"zrangebyscore": true, "zrange": true, "hmget": true, "zcard": true, "llen": true,
-}
-
-// attempts passes tasks on and counts the attempts that handlers were told of.
-type attempts struct {
-	next asynq.Handler
-	mu   sync.Mutex
-	seen map[string][]int
-}
-
-func (a *attempts) ProcessTask(ctx context.Context, t *asynq.Task) error {
-	info, _ := worker.JobFrom(ctx)
-	a.mu.Lock()
-	if a.seen == nil {
-		a.seen = make(map[string][]int)
-	}
-	a.seen[info.ID] = append(a.seen[info.ID], info.Attempt)
-	a.mu.Unlock()
-	return a.next.ProcessTask(ctx, t)
-}
-
-// wrong counts the jobs that were not told of attempts 1 and 2.
-func (a *attempts) wrong(jobs int) int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	wrong := jobs - len(a.seen)
-	for _, told := range a.seen {
-		if !slices.Equal(told, []int{1, 2}) {
-			wrong++
-		}
-	}
-	return wrong
 }

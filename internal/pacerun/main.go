@@ -1,7 +1,8 @@
-// Command pacerun measures at the receiver what the README promises: each scenario
-// runs the real parts on private Redis servers and compares figures with bounds.
+// Command pacerun measures what the README promises, at the receiver or where jobs
+// depart: each scenario runs the real parts on private Redis servers and compares
+// figures with bounds.
 //
-//	go run ./internal/pacerun                 # all scenarios, about ten minutes
+//	go run ./internal/pacerun                 # all scenarios, about sixteen minutes
 //	go run ./internal/pacerun -run 'one key'  # those whose names match
 package main
 
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"syscall"
 	"text/tabwriter"
 	"time"
 )
@@ -69,7 +71,7 @@ func run() int {
 		fmt.Fprintln(os.Stderr, "pacerun:", err)
 		return 2
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	figures, ok := runAll(ctx, match, *rounds)
 	if built {

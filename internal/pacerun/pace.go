@@ -5,75 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/weirq/weir/throttle"
 	"github.com/weirq/weir/throttle/throttletest"
-	"github.com/weirq/weir/worker"
-	"github.com/weirq/weir/worker/httpjob"
 )
-
-var scenarios = []scenario{
-	{"one key", onRedis(oneKey)},
-	{"100 keys", onRedis(manyKeys)},
-	{"burst, idle, burst", onRedis(burst)},
-	{"idle system", onRedis(idle)},
-	{"cluster: one key", onCluster(oneKey)},
-	{"cluster: 100 keys", onCluster(manyKeys)},
-	{"two processes: one key", twoProcesses(oneKey)},
-	{"two processes: 100 keys", twoProcesses(manyKeys)},
-	{"workers stopped 30 s", onRedis(stopped)},
-	{"killed", killed},
-	{"failing at first", onRedis(failing)},
-	{"no effective limit", throughput},
-	{"events from a file", events},
-}
-
-// starter puts the parts of a system to work on a Redis whose policies are set.
-type starter func(s *system, url string) error
-
-type body func(ctx context.Context, s *sheet, e *env) error
-
-// env is what a scenario runs on.
-type env struct {
-	client redis.UniversalClient
-	url    string
-	start  starter
-}
-
-func inProcess(s *system, _ string) error { return s.start() }
-
-func onRedis(run body) func(context.Context, *sheet) error {
-	return func(ctx context.Context, s *sheet) error {
-		r, err := throttletest.LaunchRedis(ctx, "")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = r.Close() }()
-		return run(ctx, s, &env{client: r.Client(), url: r.URL(), start: inProcess})
-	}
-}
-
-func onCluster(run body) func(context.Context, *sheet) error {
-	return func(ctx context.Context, s *sheet) error {
-		c, err := throttletest.LaunchCluster(ctx, "")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = c.Close() }()
-		if err := run(ctx, s, &env{client: c.Client(), url: c.URL(), start: inProcess}); err != nil {
-			return err
-		}
-		for i, node := range c.Nodes {
-			n, err := node.Client().DBSize(ctx).Result()
-			if err != nil {
-				return err
-			}
-			s.atLeast(fmt.Sprintf("names on master %d", i+1), float64(n), 1)
-		}
-		return nil
-	}
-}
 
 // paced enqueues n calls under each key, waits until all have arrived, and reports.
 // It also reports on the departures, if they were in this process.
@@ -110,21 +44,6 @@ func paced(ctx context.Context, e *env, r *receiver, limits map[string]throttle.
 		departures, err = throttletest.Measure(limits, left, nil)
 	}
 	return arrivals, departures, err
-}
-
-func until(ctx context.Context, atMost time.Duration, done func() bool) error {
-	end := time.Now().Add(atMost)
-	for !done() {
-		if time.Now().After(end) {
-			return fmt.Errorf("not done after %v", atMost)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	return nil
 }
 
 func limit(rate string, burst int64) throttle.Limit {
@@ -237,118 +156,5 @@ func burst(ctx context.Context, s *sheet, e *env) error {
 		return err
 	}
 	s.atMost("excess, jobs", reports[0].Excess, 1)
-	return nil
-}
-
-// stopped takes all workers away under a backlog and brings them back.
-func stopped(ctx context.Context, s *sheet, e *env) error {
-	r, err := newReceiver(nil)
-	if err != nil {
-		return err
-	}
-	defer r.close()
-	limits := map[string]throttle.Limit{"even": limit("50/s", 1), "bursty": limit("20/s", 10)}
-	var policies []throttle.Policy
-	for key, l := range limits {
-		policies = append(policies, throttle.Policy{Key: key, Limit: l})
-	}
-	sys, err := newSystem(ctx, e.client, policies...)
-	if err != nil {
-		return err
-	}
-	defer sys.close()
-	if err := sys.schedule(); err != nil {
-		return err
-	}
-	stop, err := sys.work(worker.Config{})
-	if err != nil {
-		return err
-	}
-	expected := make(map[string][]string)
-	total := 0
-	for key := range limits {
-		jobs, ids := calls(r, key, 500)
-		expected[key] = ids
-		total += len(jobs)
-		if _, err := sys.queue.EnqueueMany(ctx, jobs); err != nil {
-			return err
-		}
-	}
-	if err := until(ctx, 10*time.Second, func() bool { return r.count() >= 150 }); err != nil {
-		return err
-	}
-	stop()
-	before := r.count()
-	select {
-	case <-time.After(30 * time.Second):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	s.atMost("arrivals while stopped", float64(r.count()-before), 0)
-	if _, err := sys.work(worker.Config{}); err != nil {
-		return err
-	}
-	if err := until(ctx, 60*time.Second, func() bool { return r.distinct() == total }); err != nil {
-		return err
-	}
-	reports, err := throttletest.Measure(limits, r.events(), expected)
-	if err != nil {
-		return err
-	}
-	for _, k := range reports {
-		s.atMost("excess of key "+k.Key+", jobs", k.Excess, 1)
-		s.atMost("lost or duplicated of key "+k.Key, float64(len(k.Lost)+len(k.Duplicated)), 0)
-	}
-	return nil
-}
-
-// failing has every job fail on its first attempt.
-func failing(ctx context.Context, s *sheet, e *env) error {
-	const n = 500
-	r, err := newReceiver(func(a arrival) int {
-		if a.nth == 1 {
-			return 500
-		}
-		return 204
-	})
-	if err != nil {
-		return err
-	}
-	defer r.close()
-	l := limit("50/s", 1)
-	sys, err := newSystem(ctx, e.client, throttle.Policy{Key: "failing", Limit: l})
-	if err != nil {
-		return err
-	}
-	defer sys.close()
-	if err := sys.schedule(); err != nil {
-		return err
-	}
-	attempts := &attempts{next: httpjob.NewHandler(httpjob.Config{})}
-	if _, err := sys.handle(worker.Config{
-		Retry: worker.RetryPolicy{Base: 50 * time.Millisecond, Cap: time.Second, MaxAttempts: 2},
-	}, attempts); err != nil {
-		return err
-	}
-	jobs, _ := calls(r, "failing", n)
-	if _, err := sys.queue.EnqueueMany(ctx, jobs); err != nil {
-		return err
-	}
-	if err := until(ctx, 60*time.Second, func() bool { return r.count() == 2*n }); err != nil {
-		return err
-	}
-	// Attempts share ids, so only the pace is measured here; the counts follow.
-	reports, err := throttletest.Measure(map[string]throttle.Limit{"failing": l}, r.events(), nil)
-	if err != nil {
-		return err
-	}
-	s.between("achieved/configured, retries included", reports[0].Ratio, 0.99, 1.01)
-	s.atMost("excess, jobs", reports[0].Excess, 1)
-	s.atMost("jobs not attempted exactly twice", float64(attempts.wrong(n)), 0)
-	letters, err := sys.queue.DeadLetters(ctx, "failing", 10)
-	if err != nil {
-		return err
-	}
-	s.atMost("dead", float64(len(letters)), 0)
 	return nil
 }

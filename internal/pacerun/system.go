@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -87,7 +88,7 @@ func (s *system) noting(handler asynq.Handler) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
 		job, _ := worker.JobFrom(ctx)
 		s.mu.Lock()
-		s.departed = append(s.departed, throttletest.Event{Key: job.Key, ID: job.ID, At: job.Departed})
+		s.departed = append(s.departed, throttletest.Event{Key: job.Key, ID: job.ID, At: job.Departed, Cost: job.Cost})
 		s.mu.Unlock()
 		return handler.ProcessTask(ctx, task)
 	})
@@ -108,11 +109,13 @@ func (s *system) start() error {
 	return err
 }
 
+// close stops the parts, the last one first.
 func (s *system) close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := len(s.stop) - 1; i >= 0; i-- {
-		s.stop[i]()
+	stop := slices.Clone(s.stop)
+	s.mu.Unlock() // jobs that still depart are written down
+	for _, part := range slices.Backward(stop) {
+		part()
 	}
 }
 
