@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,11 +42,12 @@ func (s *Scheduler) auditServer(ctx context.Context, server redis.UniversalClien
 			return err
 		}
 		for _, name := range names {
-			_, key, ok := strings.Cut(name, "}:b:")
-			if !ok {
+			prefix, key, ok := strings.Cut(name, "}:b:")
+			shard, err := strconv.Atoi(strings.TrimPrefix(prefix, "weir:{"))
+			if !ok || err != nil || shard < 0 || shard >= s.store.shards {
 				continue
 			}
-			if err := s.auditBucket(ctx, key); err != nil {
+			if err := s.auditBucket(ctx, shard, key); err != nil {
 				return err
 			}
 		}
@@ -59,8 +61,7 @@ func (s *Scheduler) auditServer(ctx context.Context, server redis.UniversalClien
 	}
 }
 
-func (s *Scheduler) auditBucket(ctx context.Context, key string) error {
-	shard := s.store.shard(key)
+func (s *Scheduler) auditBucket(ctx context.Context, shard int, key string) error {
 	repairs, err := s.store.repair(ctx, shard, key, s.config.Lease)
 	if repairs > 0 {
 		s.config.Logger.Warn("bucket repaired", "key", key, "repairs", repairs)
@@ -101,15 +102,22 @@ func (s *store) repair(ctx context.Context, shard int, key string, lease time.Du
 	}
 }
 
-// Repair checks a key's bookkeeping at once and tells how many repairs it needed:
+// Repair checks the bookkeeping of a key and its parents at once and tells how many repairs it needed:
 // jobs in flight are counted anew, those without a lease get one, and a line that
 // nobody would look at is looked at. Schedulers do the same for all keys, slowly.
 func (q *Queue) Repair(ctx context.Context, key string) (repairs int64, err error) {
 	if err := ValidateKey(key); err != nil {
 		return 0, err
 	}
-	if repairs, err = q.store.repair(ctx, q.store.shard(key), key, 10*time.Second); err != nil {
-		return repairs, fmt.Errorf("repair key %q: %w", key, err)
+	info, err := q.Explain(ctx, key) // which learns where its family is
+	if err != nil {
+		return 0, fmt.Errorf("repair key %q: %w", key, err)
+	}
+	for _, link := range info.Chain { // a wrong count of a parent holds its children
+		n, err := q.store.repair(ctx, q.store.shard(key), link.Key, 10*time.Second)
+		if repairs += n; err != nil {
+			return repairs, fmt.Errorf("repair key %q: %w", key, err)
+		}
 	}
 	return repairs, nil
 }

@@ -35,7 +35,7 @@ func (q *Queue) Drain(ctx context.Context, names ...string) error {
 }
 
 // CoolDown keeps the jobs of keys where they are until an instant by the clock of
-// Redis, at most MaxCoolDown from now. Names are as with Pause. A later call replaces
+// Redis, at most MaxCoolDown from now by this process'. Names are as with Pause. A later call replaces
 // an earlier one, and one with an instant that has passed ends it.
 func (q *Queue) CoolDown(ctx context.Context, until time.Time, names ...string) error {
 	if d := time.Until(until); d > MaxCoolDown {
@@ -60,36 +60,99 @@ func (q *Queue) control(ctx context.Context, what string, until time.Time, names
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	own, others := make(map[int][]string), make(map[int][]string)
-	for _, name := range names {
-		natural := q.store.natural(name)
-		own[natural] = append(own[natural], name)
-		for shard := range q.store.shards {
-			// A member of a family may be in any shard.
-			if shard != natural && (families || isPattern(name)) {
-				others[shard] = append(others[shard], name)
-			}
+	till := max(0, until.UnixMicro())
+	for page := range slices.Chunk(names, controlPage) {
+		calls := q.controlCalls(what, till, page, families)
+		if err := q.store.run(ctx, calls...); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
 		}
 	}
-	till := max(0, until.UnixMicro())
-	for who, perShard := range map[string]map[int][]string{q.who: own, "": others} {
-		for shard, list := range perShard {
-			for page := range slices.Chunk(list, controlPage) {
-				if err := q.store.run(ctx, q.store.scripts.Control(shard, what, till, who, page)); err != nil {
-					return fmt.Errorf("%s: %w", what, err)
+	return nil
+}
+
+// controlCalls are those that a change of names takes. Each is written to the trail
+// once, by the shard that its name hashes to.
+func (q *Queue) controlCalls(what string, till int64, names []string, families bool) (calls []*script.Call) {
+	for shard := range q.store.shards {
+		var own, others []string
+		for _, name := range names {
+			switch {
+			case shard == q.store.natural(name):
+				own = append(own, name)
+			case families || isPattern(name): // a member of a family may be in any shard
+				others = append(others, name)
+			}
+		}
+		if len(own) > 0 {
+			calls = append(calls, q.store.scripts.Control(shard, what, till, q.who, own))
+		}
+		if len(others) > 0 {
+			calls = append(calls, q.store.scripts.Control(shard, what, till, "", others))
+		}
+	}
+	return calls
+}
+
+// spreadHolds writes the holds of exact keys to all shards, once keys may be in any:
+// until then each is only where its name hashes to.
+func (q *Queue) spreadHolds(ctx context.Context) error {
+	for shard := range q.store.shards {
+		for cursor := uint64(0); ; {
+			pairs, next, err := q.store.client.HScan(ctx, script.HoldKey(shard), cursor, "", scanPage).Result()
+			if err != nil {
+				return err
+			}
+			for i := 0; i+1 < len(pairs); i += 2 {
+				if err := q.spreadHold(ctx, pairs[i], parseHold(pairs[i+1])); err != nil {
+					return err
 				}
+			}
+			if cursor = next; cursor == 0 {
+				break
 			}
 		}
 	}
 	return nil
 }
 
+func (q *Queue) spreadHold(ctx context.Context, name string, h hold) error {
+	var calls []*script.Call
+	for shard := range q.store.shards {
+		if shard == q.store.natural(name) || isPattern(name) {
+			continue
+		}
+		add := func(what string, till int64) {
+			calls = append(calls, q.store.scripts.Control(shard, what, till, "", []string{name}))
+		}
+		if h.paused {
+			add(script.Pause, 0)
+		}
+		if h.draining {
+			add(script.Drain, 0)
+		}
+		if h.cool.After(time.Now()) {
+			add(script.CoolDown, h.cool.UnixMicro())
+		}
+	}
+	return q.store.run(ctx, calls...)
+}
+
 // families tells whether any policy has, or ever had, a parent.
 func (s *store) families(ctx context.Context) (bool, error) {
-	// All shards are told together; one that was not yet tells with the next change.
-	text, err := s.client.Get(ctx, script.VersionKey(0)).Result()
+	texts := make([]*redis.StringCmd, s.shards)
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for shard := range texts {
+			texts[shard] = p.Get(ctx, script.VersionKey(shard))
+		}
+		return nil
+	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return false, err
 	}
-	return text != "" && !strings.HasSuffix(text, " 0"), nil
+	for _, text := range texts {
+		if v := text.Val(); v != "" && !strings.HasSuffix(v, " 0") {
+			return true, nil
+		}
+	}
+	return false, nil
 }

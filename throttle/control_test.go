@@ -113,7 +113,7 @@ func TestDrainingKeyTakesNoNewJobs(t *testing.T) {
 		{Key: "shop/a", ID: "1", Type: "t"}, {Key: "shop/a", ID: "2", Type: "t"}, {Key: "other", ID: "3", Type: "t"},
 	})
 	require.ErrorIs(t, err, throttle.ErrDraining)
-	require.ErrorContains(t, err, `job "2" of key "shop/a"`)
+	require.ErrorContains(t, err, `1 jobs of key "shop/a"`)
 	require.Equal(t, []string{"1", "", "3"}, []string{receipts[0].ID, receipts[1].ID, receipts[2].ID})
 	require.True(t, receipts[0].Duplicate, "it is there")
 	require.NoError(t, q.Resume(ctx, "shop/*"))
@@ -148,7 +148,7 @@ func TestTrailTellsWhoChangedWhat(t *testing.T) {
 		told = append([]string{fmt.Sprintf("%s %s %q: %q -> %q", c.Who, c.What, c.Name, c.Old, c.New)}, told...)
 	}
 	require.ElementsMatch(t, []string{
-		`file load "": "0 policies" -> "1 policies"`,
+		`file load "": "" -> "+*"`,
 		`alice policy "a": "" -> "5/s, burst 2, max in flight 100"`,
 		`alice policy "a": "5/s, burst 2, max in flight 100" -> "7/m, burst 1, max in flight 100"`,
 		`alice policy "a": "7/m, burst 1, max in flight 100" -> ""`,

@@ -170,7 +170,7 @@ func (d *driven) policy(t require.TestingT, p throttle.Policy) {
 
 // policies is the call that stores policies: pairs of name and text.
 func (d *driven) policies(pairs ...string) *script.Call {
-	return d.scripts.Policies(0, 0, "", rules(pairs...))
+	return d.scripts.Policies(0, 0, rules(pairs...))
 }
 
 func rules(pairs ...string) []script.Rule {

@@ -22,8 +22,8 @@ func (q *Queue) Enqueue(ctx context.Context, job Job) (Receipt, error) {
 
 // EnqueueMany puts jobs into their buckets in one pipeline; jobs of one key keep
 // their order. If one job is invalid nothing is written, and the error names it as
-// jobs[i]. If Redis fails on the way, the receipts of the jobs that were not
-// stored, or may not have been, have an empty ID; to enqueue the same jobs with
+// jobs[i]. If Redis fails on the way, or a key takes no new jobs ([ErrDraining]), the
+// receipts of the jobs that were not stored, or may not have been, have an empty ID; to enqueue the same jobs with
 // the same ids again is safe.
 func (q *Queue) EnqueueMany(ctx context.Context, jobs []Job) ([]Receipt, error) {
 	return q.enqueue(ctx, jobs, func(i int, err error) error {
@@ -48,7 +48,10 @@ type chunk struct {
 }
 
 func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) error) ([]Receipt, error) {
-	b := batch{queue: q, shards: make(map[int][]chunk), receipts: make([]Receipt, len(jobs))}
+	b := batch{
+		queue: q, shards: make(map[int][]chunk), homes: make(map[string]int),
+		receipts: make([]Receipt, len(jobs)), draining: make(map[string]int),
+	}
 	now := time.Now()
 	for i, job := range jobs {
 		job = job.withDefaults()
@@ -66,11 +69,18 @@ func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) 
 		if job.Policy != nil {
 			e.Policy = job.Policy.text()
 		}
-		shard := q.store.shard(job.Key)
+		shard, known := b.homes[job.Key]
+		if !known {
+			shard = q.store.shard(job.Key) // once a call, or later jobs could overtake
+			b.homes[job.Key] = shard
+		}
 		b.shards[shard] = addToChunks(b.shards[shard], e, i, 0)
 	}
 	for len(b.shards) > 0 {
 		b.send(ctx)
+	}
+	for key, n := range b.draining {
+		b.errs = append(b.errs, fmt.Errorf("%d jobs of key %q: %w", n, key, ErrDraining))
 	}
 	if len(b.errs) > 0 {
 		return b.receipts, fmt.Errorf("enqueue: %w", errors.Join(b.errs...))
@@ -84,6 +94,8 @@ func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) 
 type batch struct {
 	queue    *Queue
 	shards   map[int][]chunk
+	homes    map[string]int // where the jobs of a key were sent first
+	draining map[string]int // jobs that were refused, by key
 	receipts []Receipt
 	errs     []error
 }
@@ -92,13 +104,16 @@ type batch struct {
 func (b *batch) send(ctx context.Context) {
 	var calls []*script.Call
 	var sent []chunk
+	hops := 0
 	for shard, chunks := range b.shards {
+		hops = max(hops, chunks[0].hops)
 		calls = append(calls, b.queue.store.scripts.Enqueue(shard, chunks[0].entries))
 		sent = append(sent, chunks[0])
 		if b.shards[shard] = chunks[1:]; len(chunks) == 1 {
 			delete(b.shards, shard)
 		}
 	}
+	pauseBeforeHop(ctx, hops)
 	_ = b.queue.store.run(ctx, calls...) // each call has its own error
 	for i, call := range calls {
 		if call.Err != nil {
@@ -118,7 +133,7 @@ func (b *batch) stored(c chunk, n int, now int64, at script.Place) {
 	e, index := c.entries[n], c.index[n]
 	switch {
 	case at.State == script.Draining:
-		b.errs = append(b.errs, fmt.Errorf("job %q of key %q: %w", e.ID, e.Key, ErrDraining))
+		b.draining[e.Key]++
 	case at.State != script.Moved:
 		b.receipts[index] = receipt(e.Key, e.ID, now, at)
 	case c.hops == mostHops:

@@ -27,14 +27,14 @@ const (
 
 // An Explanation tells what governs a key and what holds its next job.
 type Explanation struct {
-	Key                                  string
-	At                                   time.Time // of this answer, by the clock of Redis
-	Waiting, Delayed, Released, InFlight int64     // Released is cost, on its way to workers; InFlight jobs include it
-	Cause                                Cause
-	Holder                               string    // the key that holds it: Key or one of its parents
-	Until                                time.Time // when it lets go, by the clock of Redis; zero if only an event can tell
-	Paused, Draining                     bool
-	CoolUntil                            time.Time // zero if it does not cool down
+	Key                        string
+	At                         time.Time // of this answer, by the clock of Redis
+	Waiting, Delayed, InFlight int64     // jobs
+	Cause                      Cause
+	Holder                     string    // the key that holds it: Key or one of its parents
+	Until                      time.Time // when it lets go, by the clock of Redis; zero if only an event can tell
+	Paused, Draining           bool
+	CoolUntil                  time.Time // zero if it does not cool down
 	// Chain is the key and its parents, from the key up.
 	Chain []Link
 	// Candidates are the policies that could govern the key, in the order of their
@@ -75,7 +75,7 @@ func (q *Queue) Explain(ctx context.Context, key string) (Explanation, error) {
 
 func explanation(key string, e script.Explanation) (Explanation, error) {
 	out := Explanation{
-		Key: key, At: time.UnixMicro(e.Now), Waiting: e.Waiting, Delayed: e.Delayed, Released: e.Released, InFlight: e.Flight,
+		Key: key, At: time.UnixMicro(e.Now), Waiting: e.Waiting, Delayed: e.Delayed, InFlight: e.Flight,
 		Cause: Cause(e.Cause), Holder: e.Holder, Paused: e.Paused, Draining: e.Draining,
 	}
 	if e.Wait >= 0 {

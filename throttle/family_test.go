@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/throttle/internal/script"
 )
 
 // family stores policies with their parents; the shards are one.
@@ -17,7 +18,7 @@ func (d *driven) family(t require.TestingT, policies ...throttle.Policy) {
 	for _, p := range policies {
 		pairs = append(pairs, p.Key, throttle.PolicyText(p))
 	}
-	d.run(t, d.scripts.Policies(0, 1, "", rules(pairs...)))
+	d.run(t, d.scripts.Policies(0, 1, rules(pairs...)))
 }
 
 // shares are the parts that keys had of what left from an instant until now.
@@ -242,4 +243,131 @@ func TestWhatIsOutStaysWithinTheParentsLead(t *testing.T) {
 		s.drain(time.Minute)
 		s.keepsParent(l)
 	})
+}
+
+// What was foreseen at an old rate does not hold a family at the new one.
+func TestRaisedRateOfAParentIsFeltAtOnce(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		child := throttle.Policy{Key: "c", Limit: limit(t, "1000/s", 10), Parent: "p"}
+		d.family(t, throttle.Policy{Key: "p", Limit: limit(t, "1/h", 1)}, child)
+		s := newSimulation(t, d)
+		s.enqueue(entries("c", ids(20)...)...)
+		s.forward(time.Minute)
+		require.Len(t, s.departures, 1)
+		s.call(d.scripts.Policies(0, 1, rules("p", policyText(100, time.Second, 1, 100), "c", throttle.PolicyText(child))))
+		s.drain(time.Second)
+	})
+}
+
+// What is on its way counts with the parent that its key has, also when that changes.
+func TestChangedParentLeavesNothingWithTheOldOne(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		with := func(parent string) []string {
+			return []string{
+				"p", policyText(10, time.Second, 1, 100), "q", policyText(10, time.Second, 1, 100),
+				"c", throttle.PolicyText(throttle.Policy{Key: "c", Limit: limit(t, "100/s", 50), Parent: parent}),
+				"c2", throttle.PolicyText(throttle.Policy{Key: "c2", Limit: limit(t, "100/s", 50), Parent: "p"}),
+			}
+		}
+		d.run(t, d.scripts.Policies(0, 1, rules(with("p")...)))
+		s := newSimulation(t, d)
+		s.enqueue(entries("c", ids(10)...)...)
+		s.stop()
+		s.forward(time.Second)
+		require.NotEmpty(t, s.released["c"])
+		s.call(d.scripts.Policies(0, 1, rules(with("q")...)))
+		s.forward(time.Second)
+		s.start()
+		s.enqueue(entries("c2", ids(10)...)...)
+		s.drain(3 * time.Second)
+	})
+}
+
+// A minimum that is taken away is no claim any more.
+func TestRemovedMinimumIsNoClaim(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		with := func(least throttle.Rate) []string {
+			return []string{
+				"p", policyText(20, time.Second, 1, 100),
+				"x", throttle.PolicyText(throttle.Policy{Key: "x", Limit: limit(t, "100/s", 1), Parent: "p", Minimum: least}),
+				"y", throttle.PolicyText(throttle.Policy{Key: "y", Limit: limit(t, "100/s", 1), Parent: "p"}),
+			}
+		}
+		d.run(t, d.scripts.Policies(0, 1, rules(with(throttle.Rate{Cost: 5, Per: time.Second})...)))
+		s := newSimulation(t, d)
+		for _, key := range []string{"x", "y"} {
+			s.enqueue(entries(key, ids(60)...)...)
+		}
+		s.forward(time.Second)
+		s.call(d.scripts.Policies(0, 1, rules(with(throttle.Rate{})...)))
+		s.forward(500 * time.Millisecond)
+		from := s.now
+		s.forward(2 * time.Second)
+		shares, _ := s.shares(from)
+		require.InDelta(t, 0.5, shares["y"], 0.06)
+	})
+}
+
+// A root's own jobs leave whatever becomes of those below it.
+func TestOwnJobsOfARootAreNotForgotten(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		for early := 55 * time.Millisecond; early < 100*time.Millisecond; early += 5 * time.Millisecond {
+			d.reset(t)
+			d.family(t, throttle.Policy{Key: "p", Limit: limit(t, "1/s", 1)},
+				throttle.Policy{Key: "m", Limit: limit(t, "100/s", 1), Parent: "p"},
+				throttle.Policy{Key: "c", Limit: limit(t, "100/s", 1), Parent: "m"})
+			s := newSimulation(t, d)
+			s.poll = time.Hour
+			s.control(script.Pause, time.Time{}, "m")
+			s.enqueue(entries("p", ids(10)...)...)
+			s.forward(3*time.Second - early)
+			s.enqueue(entries("c", "1")...)
+			s.forward(7*time.Second + early)
+			require.Len(t, s.jobs("p"), 10, "enqueued %v before a slot", early)
+		}
+	})
+}
+
+// A parent that takes no new jobs has its children take none.
+func TestDrainReachesChildren(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.family(t, throttle.Policy{Key: "p", Limit: limit(t, "1/s", 1)}, throttle.Policy{Key: "c", Limit: limit(t, "100/s", 1), Parent: "p"})
+		s := newSimulation(t, d)
+		s.control(script.Drain, time.Time{}, "p")
+		_, places := s.call(d.scripts.Enqueue(0, entries("c", "1"))).Places()
+		require.Equal(t, script.Draining, places[0].State)
+	})
+}
+
+// A release takes a bounded number of steps through a family, and the next goes on.
+func TestManyChildrenAreTakenInSteps(t *testing.T) {
+	d := drivenRedis(t)
+	ctx := t.Context()
+	d.family(t, throttle.Policy{Key: "p", Limit: limit(t, "1000/s", 1)}, throttle.Policy{Key: "c/*", Limit: limit(t, "1/s", 1), Parent: "p"})
+	s := newSimulation(t, d)
+	const children = 4000
+	for i := range children {
+		s.enqueue(entries(fmt.Sprintf("c/%d", i), "1", "2")...)
+	}
+	require.NoError(t, d.client.ConfigSet(ctx, "slowlog-log-slower-than", "50000").Err())
+	require.NoError(t, d.client.Do(ctx, "SLOWLOG", "RESET").Err())
+	s.forward(2 * time.Second)
+	s.control(script.Pause, time.Time{}, "c/*")
+	s.forward(2 * time.Second)
+	s.control(script.Resume, time.Time{}, "c/*")
+	from := s.now
+	s.drain(time.Minute)
+	require.Less(t, s.now.Sub(from), 8*time.Second, "the parent stays busy")
+	slow, err := d.client.SlowLogGet(ctx, 10).Result()
+	require.NoError(t, err)
+	for _, entry := range slow {
+		t.Logf("%v", entry.Duration)
+	}
+	require.Empty(t, slow)
+	s.keepsParent(limit(t, "1000/s", 1))
 }

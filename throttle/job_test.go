@@ -100,11 +100,27 @@ func TestJobsBringPoliciesUnderAnyKey(t *testing.T) {
 		j.Key = key
 		bringing(func(p *throttle.Policy) {
 			p.Key = "**"
-			p.Quotas = []throttle.Quota{{Limit: 10, Per: 24 * time.Hour, Window: throttle.Fixed, Zone: "Europe/Berlin"}}
+			p.Quotas = []throttle.Quota{{Limit: 10, Per: 24 * time.Hour, Window: throttle.Fixed}}
 			p.Hours = &throttle.Hours{Open: []throttle.Opening{{To: time.Hour}}}
 			p.Ramp = &throttle.Ramp{From: 0.5, Over: time.Minute}
 		})(&j)
 		require.NoError(t, j.Validate(0), key)
+	}
+}
+
+// The scripts know the zones of stored policies alone.
+func TestJobsBringNoZones(t *testing.T) {
+	for field, change := range map[string]func(p *throttle.Policy){
+		"policy.quotas[0].zone": func(p *throttle.Policy) {
+			p.Quotas = []throttle.Quota{{Limit: 10, Per: 24 * time.Hour, Window: throttle.Fixed, Zone: "Europe/Berlin"}}
+		},
+		"policy.hours.zone": func(p *throttle.Policy) {
+			p.Hours = &throttle.Hours{Zone: "Europe/Berlin", Open: []throttle.Opening{{To: time.Hour}}}
+		},
+	} {
+		j := validJob()
+		bringing(change)(&j)
+		require.ErrorContains(t, j.Validate(0), field+` "Europe/Berlin" is not allowed: want UTC`)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestScriptsStayInTheSlotOfTheirShard(t *testing.T) {
 	}
 	const shard = 7
 	for i, key := range append([]string{"a{b}c", "{x}", "{", "}", "{}", "}{", "{99}:due"}, oddKeys...) {
-		run(scripts.Policies(shard, 0, "", rules(key, policyText(100, time.Second, 10, 10))))
+		run(scripts.Policies(shard, 0, rules(key, policyText(100, time.Second, 10, 10))))
 		run(scripts.Enqueue(shard, entries(key, "1", "2", "3", "4")))
 		jobs := holds(released(run(scripts.Release(shard, releasing(fmt.Sprint(i))))))
 		require.Len(t, jobs, 4)
@@ -112,7 +112,7 @@ func TestScriptsOfFamiliesStayInTheirSlot(t *testing.T) {
 		` {"q":[[50,60000000,"s",""],[500,86400000000,"f","Europe/Berlin"]],"up":"up","min":[1,1000000],"open":["Europe/Berlin",0,10080],"ramp":[0.1,60000000]}`
 	for i, key := range append([]string{"a{b}c", "{x}", "{", "}", "{}", "}{", "{99}:due"}, oddKeys...) {
 		run(scripts.Zone(shard, "Europe/Berlin", []script.Offset{{From: 0, Offset: 3_600_000_000}}))
-		run(scripts.Policies(shard, shards, "who", rules("up", policyText(1_000_000, time.Second, 1_000_000, 10), key, child)))
+		run(scripts.Policies(shard, shards, rules("up", policyText(1_000_000, time.Second, 1_000_000, 10), key, child)))
 		run(scripts.Enqueue(shard, entries(key, "1", "2")))
 		run(scripts.Override(shard, shards, "who", script.Rule{Name: key, Policy: child}))
 		for _, what := range []string{script.Pause, script.Drain, script.CoolDown, script.Resume} {
@@ -126,7 +126,7 @@ func TestScriptsOfFamiliesStayInTheirSlot(t *testing.T) {
 		run(scripts.Tidy(shard, "0"))
 		run(scripts.Note(shard, "who", "what", key, "outcome"))
 		m, _ := run(scripts.Emigrate(shard, 10)).Moving()
-		m.Key, m.Home, m.Level = key, shard, "0"
+		m.Key, m.Home, m.Level, m.Counts = key, shard, "0", "[]"
 		run(scripts.Immigrate(m))
 		run(scripts.Forget(shard, m))
 		run(scripts.Purge(shard, key, 10))

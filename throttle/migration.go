@@ -12,9 +12,9 @@ const (
 )
 
 // migrate moves the jobs of keys that belong elsewhere since their policies changed,
-// if nobody in this process is at it already. It ends with the last of them, and
-// begins again with a later round if it fails. A call that is repeated, here or by
-// another scheduler, finds what was stored already.
+// if nobody in this process is at it already. It ends with the last of them. A call
+// that is repeated, here or by another scheduler, finds what came already, also if it
+// has left again since.
 func (s *Scheduler) migrate(ctx context.Context, shard int) {
 	if _, busy := s.migrating.LoadOrStore(shard, true); busy {
 		return

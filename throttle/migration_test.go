@@ -269,3 +269,145 @@ func TestNameOfAPolicyDecidesItsPrecedence(t *testing.T) {
 		"file shop/a 7", "job shop/a 6", "file shop/* 5", "file *op/a 4", "file shop* 3", "live * 2", "file * 1", "built in * 10",
 	}, order)
 }
+
+// Holds, and what quotas count, go where the key goes.
+func TestHoldsAndQuotasMoveWithTheirKey(t *testing.T) {
+	server := throttletest.StartRedis(t)
+	q, ctx := queueOn(t, server.Client()), t.Context()
+	quota := func(parent string) throttle.Policy {
+		p := bare("k", parent)
+		p.Quotas = []throttle.Quota{
+			{Limit: 3, Per: 24 * time.Hour, Window: throttle.Fixed}, {Limit: 5, Per: time.Hour, Window: throttle.Sliding},
+		}
+		return p
+	}
+	require.NoError(t, q.SetPolicies(ctx, []throttle.Policy{bare("*", ""), bare("p", ""), quota("")}))
+	require.NotEqual(t, throttle.ShardOf(q, "k"), throttle.ShardOf(q, "p"))
+	out := handedOver(t, q)
+	p, err := throttle.NewPermits(q, 0)
+	require.NoError(t, err)
+	_, err = q.EnqueueMany(ctx, numbered("k", 10))
+	require.NoError(t, err)
+	for range 3 {
+		h := <-out
+		permits, err := p.Depart(ctx, time.Minute, p.NewToken(), []throttle.Hold{h})
+		require.NoError(t, err)
+		require.Equal(t, throttle.Go, permits[0].Status)
+		h.Run = permits[0].Run
+		_, err = p.Finish(ctx, []throttle.Ending{{Hold: h, What: throttle.Done}})
+		require.NoError(t, err)
+	}
+	_, err = q.EnqueueMany(ctx, numbered("held", 3))
+	require.NoError(t, err)
+	for range 3 {
+		<-out
+	}
+	require.NoError(t, q.Pause(ctx, "held"))
+	_, err = q.Enqueue(ctx, throttle.Job{Key: "held", ID: "more", Type: "t"})
+	require.NoError(t, err)
+	require.NoError(t, q.SetPolicies(ctx, []throttle.Policy{bare("*", ""), bare("p", ""), quota("p"), bare("held", "p")}))
+	require.Eventually(t, func() bool {
+		at := shardsWithJobs(t, q, server, "k")
+		return len(at) == 1 && at[0] == throttle.ShardOf(q, "p")
+	}, 10*time.Second, 20*time.Millisecond)
+	select {
+	case h := <-out:
+		require.Fail(t, "it was held", "%v", h)
+	case <-time.After(500 * time.Millisecond):
+	}
+	e, err := q.Explain(ctx, "k")
+	require.NoError(t, err)
+	require.Equal(t, throttle.ByQuota, e.Cause)
+	e, err = q.Explain(ctx, "held")
+	require.NoError(t, err)
+	require.Equal(t, throttle.ByPause, e.Cause)
+	require.NoError(t, q.Resume(ctx, "held"))
+	select {
+	case h := <-out:
+		require.Equal(t, "more", h.ID)
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "it was resumed")
+	}
+}
+
+// A job that came and ended does not come a second time, when two schedulers move it or
+// one does so again.
+func TestJobThatCameAndEndedDoesNotComeAgain(t *testing.T) {
+	server := throttletest.StartRedis(t)
+	q, ctx := queueOn(t, server.Client()), t.Context()
+	scripts := script.NewSet()
+	run := func(c *script.Call) *script.Call {
+		t.Helper()
+		require.NoError(t, script.Run(ctx, server.Client(), c))
+		return c
+	}
+	_, err := q.EnqueueMany(ctx, numbered("k", 2))
+	require.NoError(t, err)
+	old := throttle.ShardOf(q, "k")
+	require.NoError(t, q.SetPolicies(ctx, []throttle.Policy{bare("p", ""), bare("k", "p")}))
+	run(scripts.Release(old, releasing("1")))
+	m, ok := run(scripts.Emigrate(old, 10)).Moving()
+	require.True(t, ok)
+	require.Len(t, m.IDs, 2)
+	require.EqualValues(t, 2, run(scripts.Immigrate(m)).Count())
+	jobs := holds(released(run(scripts.Release(m.Home, releasing("2")))))
+	require.Len(t, jobs, 2)
+	_, slots := run(scripts.Depart(m.Home, lead, lease, "1", jobs)).Slots()
+	run(scripts.Finish(m.Home, lead, ends(script.Done, departed(jobs, slots))))
+	require.EqualValues(t, 2, run(scripts.Immigrate(m)).Count())
+	require.Empty(t, released(run(scripts.Release(m.Home, releasing("3")))))
+	require.EqualValues(t, 2, run(scripts.Forget(old, m)).Count())
+
+	// And one that goes back and forth is let in each time.
+	_, err = queueOn(t, server.Client()).EnqueueMany(ctx, numbered("k", 1))
+	require.NoError(t, err)
+	for _, parent := range []string{"", "p", "", "p"} {
+		require.NoError(t, q.SetPolicies(ctx, []throttle.Policy{bare("p", ""), bare("k", parent)}))
+		for shard := range throttle.DefaultShards {
+			run(scripts.Release(shard, releasing(fmt.Sprint("sweep", parent, shard, time.Now().UnixNano()))))
+		}
+		moved := 0
+		for shard := range throttle.DefaultShards {
+			for {
+				m, ok := run(scripts.Emigrate(shard, 10)).Moving()
+				if !ok || len(m.IDs) == 0 {
+					break
+				}
+				run(scripts.Immigrate(m))
+				moved += int(run(scripts.Forget(shard, m)).Count())
+			}
+		}
+		require.LessOrEqual(t, moved, 1)
+	}
+}
+
+// An exact policy without a parent takes a key out of its pattern's family everywhere.
+func TestExactPolicyTakesAKeyOutOfItsFamily(t *testing.T) {
+	server := throttletest.StartRedis(t)
+	q, ctx := queueOn(t, server.Client()), t.Context()
+	require.NoError(t, q.SetPolicies(ctx, []throttle.Policy{bare("*", ""), bare("p", ""), bare("t-*", "p")}))
+	require.NoError(t, q.Pause(ctx, "t-*"))
+	natural := throttle.ShardOf(q, "t-0")
+	require.NotEqual(t, natural, throttle.ShardOf(q, "p"))
+	_, err := q.EnqueueMany(ctx, numbered("t-0", 5)) // learns the route
+	require.NoError(t, err)
+	_ = handedOver(t, q)
+	require.NoError(t, queueOn(t, server.Client()).SetPolicy(ctx, bare("t-0", "")))
+	_, err = q.EnqueueMany(ctx, numbered("t-0", 6))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		at := shardsWithJobs(t, q, server, "t-0")
+		return len(at) == 1 && at[0] == natural
+	}, 10*time.Second, 20*time.Millisecond)
+}
+
+func TestNobodyIsTheNameOfTheProgram(t *testing.T) {
+	q, ctx := queueOn(t, throttletest.StartRedis(t).Client()), t.Context()
+	require.NoError(t, q.As("").Pause(ctx, "k"))
+	changes, err := q.Trail(ctx, 1)
+	require.NoError(t, err)
+	require.NotEmpty(t, changes[0].Who)
+	e, err := q.Explain(ctx, "k")
+	require.NoError(t, err)
+	require.True(t, e.Paused)
+}

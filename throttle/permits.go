@@ -62,13 +62,16 @@ const (
 // A Permit is the answer to one job that asked to depart.
 type Permit struct {
 	Status  Status
-	At      time.Time     // its slot, on this process' clock
-	Run     int64         // for the Hold from now on
-	Attempt int           // counted from 1
-	Limit   Limit         // of the key
-	Above   time.Duration // shortest interval of a parent's limit, 0 without parents
-	Job     Job           // set when the job departs for the first time since its release
-	Damaged error         // the stored job could not be read: end its run as Dead
+	At      time.Time // its slot, on this process' clock
+	Run     int64     // for the Hold from now on
+	Attempt int       // counted from 1
+	Limit   Limit     // of the key
+	// Parent is the parent with the shortest interval, and ParentLimit its limit, for
+	// its children leave together at that pace. Empty without parents.
+	Parent      string
+	ParentLimit Limit
+	Job         Job   // set when the job departs for the first time since its release
+	Damaged     error // the stored job could not be read: end its run as Dead
 }
 
 // NewToken names one Depart call, so that it can be repeated when its answer was
@@ -100,8 +103,8 @@ func (p *Permits) Depart(ctx context.Context, lease time.Duration, token string,
 	for i, s := range slots {
 		permits[i] = Permit{
 			Status: Status(s.Status), Run: s.Run, Attempt: int(s.Attempt), At: clock.local(s.At),
-			Limit: Limit{Rate: s.Rate, Period: microseconds(s.Period), Burst: s.Burst},
-			Above: microseconds(s.Above),
+			Limit:  Limit{Rate: s.Rate, Period: microseconds(s.Period), Burst: s.Burst},
+			Parent: s.Parent.Key, ParentLimit: Limit{Rate: s.Parent.Rate, Period: microseconds(s.Parent.Period), Burst: s.Parent.Burst},
 		}
 		if permits[i].Status == Go && holds[i].Run == 0 {
 			permits[i].Job, permits[i].Damaged = decodeJob(holds[i].Key, holds[i].ID, s.Job)

@@ -40,39 +40,91 @@ func (q *Queue) SetPolicies(ctx context.Context, policies []Policy) error {
 	for i, p := range policies {
 		policies[i] = p.withDefaults()
 	}
-	if err := validateSet(policies); err != nil {
+	if err := ValidatePolicies(policies); err != nil {
 		return err
 	}
 	stored, err := q.Policies(ctx)
 	if err != nil {
 		return err
 	}
-	live := slices.DeleteFunc(stored, func(p StoredPolicy) bool { return p.Source != Live })
+	live, file := bySource(stored)
 	if err := validateTogether(policies, live); err != nil {
 		return err
 	}
-	var calls []*script.Call
-	families := slices.ContainsFunc(policies, func(p Policy) bool { return p.Parent != "" })
-	for shard := range q.store.shards {
+	if err := q.storeFile(ctx, policies, stored); err != nil {
+		return fmt.Errorf("set policies: %w", err)
+	}
+	if what := difference(file, policies); what != "" {
+		note := q.store.scripts.Note(0, q.who, "load", "", what)
+		if err := q.store.run(ctx, note); err != nil {
+			return fmt.Errorf("set policies: %w", err)
+		}
+	}
+	return nil
+}
+
+func (q *Queue) storeFile(ctx context.Context, policies []Policy, stored []StoredPolicy) error {
+	families, err := q.prepare(ctx, policies, stored)
+	if err != nil {
+		return err
+	}
+	calls := make([]*script.Call, q.store.shards)
+	for shard := range calls {
 		var rules []script.Rule
 		for _, p := range policies {
-			if q.store.holds(shard, p) {
+			if q.store.keeps(shard, p.Key, families) {
 				rules = append(rules, script.Rule{Name: p.Key, Policy: p.text()})
 			}
 		}
-		who := ""
-		if shard == 0 {
-			who = q.who
-		}
-		calls = append(calls, q.store.scripts.Policies(shard, q.store.familyShards(families), who, rules))
+		calls[shard] = q.store.scripts.Policies(shard, q.store.familyShards(families), rules)
 	}
+	return q.store.run(ctx, calls...)
+}
+
+// prepare stores what policies need before they are stored themselves, and tells
+// whether there are families.
+func (q *Queue) prepare(ctx context.Context, policies []Policy, stored []StoredPolicy) (families bool, err error) {
 	if err := q.setZones(ctx, policies...); err != nil {
-		return fmt.Errorf("set policies: %w", err)
+		return false, err
 	}
-	if err := q.store.run(ctx, calls...); err != nil {
-		return fmt.Errorf("set policies: %w", err)
+	before, err := q.store.families(ctx)
+	if err != nil {
+		return false, err
 	}
-	return nil
+	hasParent := func(p Policy) bool { return p.Parent != "" }
+	families = before || slices.ContainsFunc(policies, hasParent) ||
+		slices.ContainsFunc(stored, func(p StoredPolicy) bool { return hasParent(p.Policy) })
+	if families && !before {
+		err = q.spreadHolds(ctx)
+	}
+	return families, err
+}
+
+// difference names what a load of policies changes, empty for nothing.
+func difference(before []StoredPolicy, after []Policy) string {
+	old := make(map[string]string)
+	for _, p := range before {
+		old[p.Key] = p.text()
+	}
+	var parts []string
+	for _, p := range after {
+		switch text, had := old[p.Key]; {
+		case !had:
+			parts = append(parts, "+"+p.Key)
+		case text != p.text():
+			parts = append(parts, "~"+p.Key)
+		}
+		delete(old, p.Key)
+	}
+	for key := range old {
+		parts = append(parts, "-"+key)
+	}
+	slices.Sort(parts)
+	const most = 100 // names: for more, the numbers have to do
+	if len(parts) > most {
+		parts = append(parts[:most], fmt.Sprintf("and %d more", len(parts)-most))
+	}
+	return strings.Join(parts, " ")
 }
 
 // SetPolicy sets the live policy of an exact key or a pattern. The jobs that wait feel
@@ -91,15 +143,11 @@ func (q *Queue) SetPolicy(ctx context.Context, p Policy) error {
 	if err := validateTogether(nil, append([]StoredPolicy{{p, Live}}, replaced(stored, p.Key)...)); err != nil {
 		return err
 	}
-	if err := q.setZones(ctx, p); err != nil {
-		return fmt.Errorf("set policy of %q: %w", p.Key, err)
+	families, err := q.prepare(ctx, []Policy{p}, stored)
+	if err == nil {
+		err = q.override(ctx, p.Key, p.text(), families)
 	}
-	if err := q.override(ctx, p.Key, func(shard int) string {
-		if q.store.holds(shard, p) {
-			return p.text()
-		}
-		return ""
-	}, inFamily(p, stored)); err != nil {
+	if err != nil {
 		return fmt.Errorf("set policy of %q: %w", p.Key, err)
 	}
 	return nil
@@ -119,7 +167,11 @@ func (q *Queue) RemovePolicy(ctx context.Context, name string) error {
 	if err := validateTogether(nil, effective(rest)); err != nil {
 		return err
 	}
-	if err := q.override(ctx, name, func(int) string { return "" }, inFamily(Policy{Key: name}, stored)); err != nil {
+	families, err := q.prepare(ctx, nil, stored)
+	if err == nil {
+		err = q.override(ctx, name, "", families)
+	}
+	if err != nil {
 		return fmt.Errorf("remove policy of %q: %w", name, err)
 	}
 	return nil
@@ -157,7 +209,7 @@ func (q *Queue) readPolicies(ctx context.Context, name string, source Source, in
 			return err
 		}
 		for i := 0; i+1 < len(pairs); i += 2 {
-			// A damaged one counts as absent for the scripts too.
+			// A damaged one counts as absent, as it does for the scripts.
 			if p, err := policyFromText(pairs[i], pairs[i+1]); err == nil {
 				into[string(source)+" "+p.Key] = StoredPolicy{p, source}
 			}
@@ -168,10 +220,10 @@ func (q *Queue) readPolicies(ctx context.Context, name string, source Source, in
 	}
 }
 
-// holds tells whether a shard keeps a policy. Those of families and patterns are kept
-// by all, so that each can tell where a key belongs.
-func (s *store) holds(shard int, p Policy) bool {
-	return isPattern(p.Key) || p.Parent != "" || shard == s.natural(p.Key)
+// keeps tells whether a shard keeps the policy of a name. Once there are families all
+// are kept by all, so that each shard can tell where a key belongs.
+func (s *store) keeps(shard int, name string, families bool) bool {
+	return families || isPattern(name) || shard == s.natural(name)
 }
 
 func (s *store) familyShards(families bool) int {
@@ -181,20 +233,19 @@ func (s *store) familyShards(families bool) int {
 	return 0
 }
 
-// override changes the live policy of a name wherever it may be kept.
-func (q *Queue) override(ctx context.Context, name string, text func(shard int) string, family bool) error {
+// override changes the live policy of a name wherever it is kept. It is written to the
+// trail by the shard that the name hashes to.
+func (q *Queue) override(ctx context.Context, name, text string, families bool) error {
 	var calls []*script.Call
-	natural := q.store.natural(name)
 	for shard := range q.store.shards {
-		if shard != natural && !isPattern(name) && !family {
+		if !q.store.keeps(shard, name, families) {
 			continue
 		}
 		who := ""
-		if shard == natural {
+		if shard == q.store.natural(name) {
 			who = q.who
 		}
-		calls = append(calls, q.store.scripts.Override(shard, q.store.familyShards(family), who,
-			script.Rule{Name: name, Policy: text(shard)}))
+		calls = append(calls, q.store.scripts.Override(shard, q.store.familyShards(families), who, script.Rule{Name: name, Policy: text}))
 	}
 	return q.store.run(ctx, calls...)
 }
@@ -227,11 +278,15 @@ func (q *Queue) setZones(ctx context.Context, policies ...Policy) error {
 	return nil
 }
 
-// inFamily tells whether a policy has a parent, had one or may be one.
-func inFamily(p Policy, stored []StoredPolicy) bool {
-	return p.Parent != "" || slices.ContainsFunc(stored, func(s StoredPolicy) bool {
-		return s.Parent != "" && (s.Key == p.Key || s.Parent == p.Key)
-	})
+func bySource(stored []StoredPolicy) (live, file []StoredPolicy) {
+	for _, p := range stored {
+		if p.Source == Live {
+			live = append(live, p)
+		} else {
+			file = append(file, p)
+		}
+	}
+	return live, file
 }
 
 // effective drops the policies of the file that live ones of the same name replace.

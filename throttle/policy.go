@@ -124,8 +124,18 @@ func (p Policy) validateBrought() error {
 	if err := p.validateValues(); err != nil {
 		return err
 	}
-	return p.validateZones()
+	for i, q := range p.Quotas {
+		if q.Zone != "" {
+			return invalid(fmt.Sprintf("quotas[%d].zone", i), q.Zone, allowedZone)
+		}
+	}
+	if p.Hours != nil && p.Hours.Zone != "" {
+		return invalid("hours.zone", p.Hours.Zone, allowedZone)
+	}
+	return nil
 }
+
+const allowedZone = "UTC in the policy of a job: only stored policies know other zones"
 
 // validateValues checks all but the name and the zones, which depend on what this
 // machine knows.

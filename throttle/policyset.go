@@ -1,6 +1,9 @@
 package throttle
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // MaxLevels is the most levels of caps: a key, its parent, the parent's parent and one
 // more.
@@ -14,20 +17,40 @@ const minimumSlack = 1e-9
 // own and all of them together, without a look at what is stored: [Queue.SetPolicies]
 // also refuses what goes against the live policies. The error is an [*InvalidError]
 // whose Field is a path such as "policies[2].parent"; it is nil for no policies.
-func ValidatePolicies(policies []Policy) error { return validateSet(policies) }
+func ValidatePolicies(policies []Policy) error {
+	if err := validateSet(policies); err != nil {
+		return err
+	}
+	for i, p := range policies {
+		if err := p.validateZones(); err != nil {
+			return within(fmt.Sprintf("policies[%d]", i), err)
+		}
+	}
+	return nil
+}
 
-// validateSet checks each policy and what they ask of each other: one for a name, every
+// MaxPatterns bounds how many policies are for patterns, [AnyKey] apart: each is
+// compared with every key that has no policy of its own.
+const MaxPatterns = 1000
+
+// validateSet checks each policy, apart from the zones that it names, and what they ask of each other: one for a name, every
 // parent an exact policy of the set, no loops, at most MaxLevels, and no more minimums
 // than a parent can keep to. The error is an [*InvalidError] on policies[i]....
 //
 // Patterns need no look of their own for loops: a parent has an exact policy, which
 // comes before any pattern that matches it, so all above a parent are exact policies.
 func validateSet(policies []Policy) error {
-	byKey := make(map[string]Policy, len(policies))
+	byKey, patterns := make(map[string]Policy, len(policies)), 0
 	for i, p := range policies {
 		place := fmt.Sprintf("policies[%d]", i)
-		if err := p.Validate(); err != nil {
+		if err := errors.Join(ValidatePolicyName(p.Key), p.validateValues()); err != nil {
 			return within(place, err)
+		}
+		if isPattern(p.Key) && p.Key != AnyKey {
+			patterns++
+		}
+		if patterns > MaxPatterns {
+			return within(place, invalid("key", p.Key, "at most %d patterns", MaxPatterns))
 		}
 		if _, taken := byKey[p.Key]; taken {
 			return within(place, invalid("key", p.Key, "one policy a key"))

@@ -32,21 +32,32 @@ func (q *Queue) Purge(ctx context.Context, name string) (removed int64, err erro
 
 const purgePage = 1000 // jobs a call, to keep Redis free for others
 
+// purgeKey empties a key where it belongs and, as its jobs may be on the move, where
+// else it may be.
 func (q *Queue) purgeKey(ctx context.Context, key string) (total int64, err error) {
-	for {
-		var n int64
-		err := q.store.follow(ctx, key, func(shard int) *script.Call {
-			return q.store.scripts.Purge(shard, key, purgePage)
-		}, func(shard int, c *script.Call) (home int) {
-			if home, n = c.Purged(); n > 0 {
-				return shard // there may be more where the key was
+	families, err := q.store.families(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for shard := range q.store.shards {
+		if families || shard == q.store.natural(key) {
+			n, err := q.purgeShard(ctx, shard, key)
+			if total += n; err != nil {
+				return total, err
 			}
-			return home
-		})
-		if err != nil {
+		}
+	}
+	return total, nil
+}
+
+func (q *Queue) purgeShard(ctx context.Context, shard int, key string) (total int64, err error) {
+	for {
+		call := q.store.scripts.Purge(shard, key, purgePage)
+		if err := q.store.run(ctx, call); err != nil {
 			return total, err
 		}
-		if total += n; n == 0 {
+		n := call.Count()
+		if total += n; n < purgePage {
 			return total, nil
 		}
 	}
@@ -61,7 +72,7 @@ func (q *Queue) purgeMatching(ctx context.Context, pattern string) (total int64,
 				return total, err
 			}
 			for i := 0; i < len(pairs); i += 2 {
-				n, err := q.purgeKey(ctx, pairs[i])
+				n, err := q.purgeShard(ctx, shard, pairs[i])
 				if total += n; err != nil {
 					return total, err
 				}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -66,11 +67,13 @@ func newQueue(ctx context.Context, client redis.UniversalClient, config QueueCon
 }
 
 // As returns the same queue acting for somebody: the audit trail names who changed
-// policies, held keys or purged them. Without it that is the name of the program. At
-// most MaxWhoBytes bytes of who are kept.
+// policies, held keys or purged them. Without it, or for an empty who, that is the name
+// of the program. At most MaxWhoBytes bytes of who are kept.
 func (q *Queue) As(who string) *Queue {
 	other := *q
-	other.who = who[:min(len(who), MaxWhoBytes)]
+	if who != "" {
+		other.who = strings.ToValidUTF8(who[:min(len(who), MaxWhoBytes)], "")
+	}
 	return &other
 }
 

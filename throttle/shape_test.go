@@ -202,3 +202,124 @@ func TestSettlingCorrectsQuotasAndParents(t *testing.T) {
 		require.Equal(t, []string{"quota", "p"}, []string{e.Cause, e.Holder})
 	})
 }
+
+// A worker that is busy for long is no outage: the ramp of a key whose jobs depart all
+// the while does not begin anew.
+func TestBusyWorkersStartNoRamp(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1/s", 1), Ramp: &throttle.Ramp{From: 0.1, Over: time.Hour}})
+		s := newSimulation(t, d)
+		s.lead = 50 * time.Second // so that jobs are long on their way
+		s.lease = 500 * time.Second
+		parcels := 0
+		s.latency = func() time.Duration {
+			if parcels++; parcels%2 == 0 {
+				return 40 * time.Second
+			}
+			return time.Millisecond
+		}
+		s.enqueue(entries("k", ids(60)...)...)
+		s.forward(140 * time.Second)
+		require.Greater(t, len(s.departures), 45)
+	})
+}
+
+// What nobody looked at for long comes back on the ramps of all that are above it.
+func TestOutageRampsParentsToo(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		rate := int64(100)
+		if d.mini != nil {
+			rate = 10
+		}
+		l := throttle.Limit{Rate: rate, Period: time.Second, Burst: 1}
+		for name, hold := range map[string]func(s *simulation){
+			"no scheduler": func(s *simulation) { s.down = true; s.forward(time.Minute); s.down = false },
+			"no worker":    func(s *simulation) { s.stop(); s.forward(time.Minute); s.start() },
+		} {
+			t.Run(name, func(t *testing.T) {
+				d.reset(t)
+				d.family(t, throttle.Policy{Key: "p", Limit: l, Ramp: &throttle.Ramp{From: 0.1, Over: time.Minute}},
+					throttle.Policy{Key: "c", Limit: l, Parent: "p"})
+				s := newSimulation(t, d)
+				s.poll = time.Second
+				s.enqueue(entries("c", ids(1000)...)...)
+				s.forward(2 * time.Second)
+				hold(s)
+				before := len(s.departures)
+				s.forward(5 * time.Second)
+				after := float64(len(s.departures) - before)
+				require.LessOrEqual(t, after, ramped(l, 0.1, time.Minute, 5*time.Second+s.lead)+1)
+				require.Greater(t, after, ramped(l, 0.1, time.Minute, 4*time.Second)-2)
+			})
+		}
+	})
+}
+
+// A run that ends when its charge has leaked is credited with nothing: that would be
+// taken out of the charges of others.
+func TestLateSettlingIsNoBurst(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		l := limit(t, "10/s", 1)
+		d.policy(t, throttle.Policy{Key: "*", Limit: l})
+		s := newSimulation(t, d)
+		s.work = 2 * time.Second
+		n := 0
+		var left []departure
+		s.cost = func(x departure) int64 {
+			if n++; n <= 10 {
+				return 0
+			}
+			left = append(left, x)
+			return 1
+		}
+		s.enqueue(entries("k", ids(60)...)...)
+		s.drain(time.Minute)
+		s.departures = left // those that truly cost something
+		s.keepsLimit(l, "k")
+	})
+}
+
+// A quota gives back only what it still counts for that job.
+func TestQuotaDoesNotGiveBackWhatOthersUsed(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1000/s", 1000), Quotas: []throttle.Quota{{Limit: 50, Per: time.Second, Window: throttle.Sliding}}})
+		s := newSimulation(t, d)
+		s.work = 5 * time.Second
+		first := true
+		s.cost = func(x departure) int64 {
+			if first {
+				first = false
+				return 0
+			}
+			return x.Cost
+		}
+		jobs := entries("k", "dear")
+		jobs[0].Cost = 50
+		s.enqueue(jobs...)
+		s.forward(4950 * time.Millisecond)
+		s.departures = nil
+		s.enqueue(entries("k", ids(200)...)...)
+		s.drain(time.Minute)
+		require.LessOrEqual(t, s.mostWithin("k", time.Second), int64(50))
+	})
+}
+
+// A policy whose tail is damaged is none: what is left of it would allow more.
+func TestDamagedTailLeavesTheKeyToTheNextSource(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		for _, tail := range []string{`{"q":[[1,`, `{"open":[]}`, `{"q":[["a"]]}`, `{"ramp":[1]}`, `{"up":7}`, `{"min":[0,0]}`, `{"w":0}`, `[`, `null`, `7`, `x`} {
+			d.reset(t)
+			d.run(t, d.policies("*", policyText(5, time.Minute, 1, 100), "k", "1000 1000000 1000 100 "+tail))
+			s := newSimulation(t, d)
+			s.enqueue(entries("k", ids(10)...)...)
+			s.forward(30 * time.Second)
+			require.LessOrEqual(t, len(s.departures), 3, tail)
+			require.NotEmpty(t, s.departures, tail)
+		}
+	})
+}

@@ -131,7 +131,8 @@ const mostHops = 10
 // follow makes a call about a key where the key belongs. home reads from the reply
 // where that is.
 func (s *store) follow(ctx context.Context, key string, call func(shard int) *script.Call, home func(shard int, c *script.Call) int) error {
-	for range mostHops {
+	for hop := range mostHops {
+		pauseBeforeHop(ctx, hop)
 		shard := s.shard(key)
 		c := call(shard)
 		if err := s.run(ctx, c); err != nil {
@@ -144,6 +145,14 @@ func (s *store) follow(ctx context.Context, key string, call func(shard int) *sc
 		s.learn(key, at)
 	}
 	return errHops
+}
+
+// pauseBeforeHop lets a change of policies get further that has shards refer to each
+// other.
+func pauseBeforeHop(ctx context.Context, hop int) {
+	if hop > 1 {
+		sleep(ctx, backoff(hop))
+	}
 }
 
 var errHops = errors.New("the key is moving to another shard: try again")

@@ -22,6 +22,8 @@ type departures struct {
 	closed bool
 	meters map[string]*meter
 	active sync.WaitGroup
+
+	parents parents
 }
 
 // departBatch bounds the jobs of one call: what Redis does in about a millisecond.
@@ -73,7 +75,8 @@ func (d *departures) call(ctx context.Context, token *string, jobs []*held) erro
 		if holds[i].Run > 0 {
 			returned[key]++
 		}
-		h.attempt, h.limit, h.above, h.slot = p.Attempt, p.Limit, p.Above, p.At
+		h.attempt, h.limit, h.slot = p.Attempt, p.Limit, p.At
+		h.parent, h.parentLimit = p.Parent, p.ParentLimit
 		if holds[i].Run == 0 {
 			h.job, h.damaged = p.Job, p.Damaged
 		}
@@ -110,6 +113,7 @@ func (d *departures) meter(key string, jobs []*held, returned int) {
 	m := d.meters[key]
 	if m == nil {
 		m = newMeter(d.permits.Lead(), d.start, d.ask)
+		m.parents = &d.parents
 		d.meters[key] = m
 		d.active.Go(func() {
 			m.run(d.stop, func() bool { return d.retire(key, m) })
@@ -128,8 +132,19 @@ func (d *departures) retire(key string, m *meter) bool {
 	if !m.idle() {
 		return false
 	}
+	m.retire()
 	delete(d.meters, key)
 	return true
+}
+
+// credit takes back from the meter of a key what a run was measured too dear.
+func (d *departures) credit(key string, cost int64) {
+	d.mu.Lock()
+	m := d.meters[key]
+	d.mu.Unlock()
+	if m != nil && cost > 0 {
+		m.credit(float64(cost))
+	}
 }
 
 // close has nothing leave any more and gives back what waits for its slot.

@@ -30,6 +30,9 @@ func (s *Server) settle(h *held, v verdict) {
 		return
 	}
 	s.places.leave(1)
+	if e := v.ending(throttle.Hold{}, &h.cost); e.Settled {
+		s.departures.credit(h.hold.Key, h.job.Cost-e.Cost)
+	}
 	s.write(h, v)
 }
 

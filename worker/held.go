@@ -51,8 +51,10 @@ type held struct {
 	damaged error
 	attempt int
 	limit   throttle.Limit
-	above   time.Duration // shortest interval of a parent's limit, 0 without parents
-	slot    time.Time
+	// The parent that its siblings leave through as well, empty without one.
+	parent      string
+	parentLimit throttle.Limit
+	slot        time.Time
 	// departed is when the meter let it go.
 	departed time.Time
 }

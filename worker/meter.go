@@ -26,8 +26,10 @@ type meter struct {
 	mixed  bool    // costs differ: a job keeps the slot that was charged for it
 	away   int     // jobs that gave up their slots and have no answer yet
 	bucket throttle.Bucket
-	above  time.Duration // shortest interval of a parent's limit, 0 without parents
-	last   time.Time     // departure
+	last   time.Time // departure
+
+	parents *parents // nil if there are none
+	parent  *parent  // that the jobs leave through, nil without one
 }
 
 func newMeter(lead time.Duration, start func(*held), again func([]*held)) *meter {
@@ -40,7 +42,8 @@ func (m *meter) add(jobs []*held, returned int) {
 	m.mu.Lock()
 	m.away -= returned
 	for _, h := range jobs {
-		m.bucket.Limit, m.above = h.limit, h.above
+		m.bucket.Limit = h.limit
+		m.parent = m.parents.exchange(m.parent, h.parent, h.parentLimit)
 		if n := len(m.jobs); n > 0 {
 			last := m.jobs[n-1]
 			m.mixed = m.mixed || last.job.Cost != h.job.Cost
@@ -109,8 +112,9 @@ func (m *meter) tolerance() time.Duration {
 	if room := float64(m.bucket.Limit.Burst-1) * float64(m.interval()); room > 0 {
 		t = max(t, min(m.lead/2, t+time.Duration(min(room, float64(m.lead)))))
 	}
-	if m.above > 0 { // its siblings may be late together
-		t = min(t, time.Duration(slack(m.above)*float64(m.above)))
+	if m.parent != nil { // its siblings may be late together
+		above := m.parent.interval()
+		t = min(t, time.Duration(slack(above)*float64(above)))
 	}
 	return min(mostTolerance, max(leastTolerance, t))
 }
@@ -181,6 +185,12 @@ func (m *meter) next(now time.Time) (h *held, missed []*held, wait time.Duration
 	case at.After(now):
 		return nil, nil, at.Sub(now)
 	}
+	if wait := m.parent.take(now, float64(h.job.Cost)); wait > 0 {
+		if now.Add(wait).Sub(h.slot) > m.tolerance() {
+			return nil, m.miss(now), 0
+		}
+		return nil, nil, wait
+	}
 	m.bucket.Take(now, float64(h.job.Cost))
 	h.departed, m.last = now, now
 	m.jobs = m.jobs[1:]
@@ -211,11 +221,32 @@ func (m *meter) miss(now time.Time) []*held {
 	return missed
 }
 
+// credit takes cost out of the bucket: less was used than was measured.
+func (m *meter) credit(cost float64) {
+	m.mu.Lock()
+	m.bucket.Level = max(0, m.bucket.Level-cost)
+	if m.parent != nil {
+		m.parent.credit(cost)
+	}
+	m.mu.Unlock()
+	select {
+	case m.signal <- struct{}{}:
+	default:
+	}
+}
+
 // idle tells whether the meter has nothing left to do.
 func (m *meter) idle() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.jobs) == 0 && m.away == 0
+}
+
+// retire lets go of what the meter shares with others.
+func (m *meter) retire() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.parent = m.parents.exchange(m.parent, "", throttle.Limit{})
 }
 
 // empty takes out all jobs.

@@ -79,16 +79,69 @@ func TestMeterSlackAndTolerance(t *testing.T) {
 
 // Siblings that were held up by the same stall would leave together.
 func TestMeterAllowsLessLatenessUnderAFasterParent(t *testing.T) {
-	for above, tolerance := range map[time.Duration]time.Duration{
-		0: 80 * time.Millisecond, time.Second: 80 * time.Millisecond, 50 * time.Millisecond: 40 * time.Millisecond,
-		10 * time.Millisecond: 4 * time.Millisecond, time.Microsecond: 2 * time.Millisecond,
+	for rate, tolerance := range map[string]time.Duration{
+		"": 80 * time.Millisecond, "1/s": 80 * time.Millisecond, "20/s": 40 * time.Millisecond,
+		"100/s": 4 * time.Millisecond, "1000000/s": 2 * time.Millisecond,
 	} {
 		m := newMeter(lead, nil, nil)
+		m.parents = new(parents)
 		h := granted(mustLimit(t, "10/s", 1), 1, 0)
-		h.above = above
+		if rate != "" {
+			h.parent, h.parentLimit = "p", mustLimit(t, rate, 1)
+		}
 		m.add([]*held{h}, 0)
-		require.Equal(t, tolerance, m.tolerance(), "%v", above)
+		require.Equal(t, tolerance, m.tolerance(), rate)
 	}
+}
+
+// What leaves below a parent in one process is spaced by the parent's limit, whichever
+// of the keys it is of.
+func TestSiblingsAreSpacedByTheirParent(t *testing.T) {
+	var shared parents
+	var meters []*meter
+	for i := range 5 {
+		m := newMeter(lead, nil, nil)
+		m.parents = &shared
+		h := granted(mustLimit(t, "10/s", 1), 1, time.Duration(i)*2*time.Millisecond)
+		h.parent, h.parentLimit = "p", mustLimit(t, "500/s", 1)
+		m.add([]*held{h}, 0)
+		meters = append(meters, m)
+	}
+	require.Len(t, shared.byKey, 1)
+	now := after(8 * time.Millisecond) // four of them are late together
+	left, missed := 0, 0
+	for _, m := range meters {
+		h, late, wait := m.next(now)
+		switch {
+		case h != nil:
+			left++
+		case len(late) > 0:
+			missed++
+		default:
+			require.Positive(t, wait)
+		}
+	}
+	require.Equal(t, 1, left, "one at a time")
+	require.Equal(t, 3, missed, "slots more than 2 ms ago are given up")
+	for _, m := range meters {
+		m.retire()
+	}
+	require.Empty(t, shared.byKey, "a parent is forgotten with the last of them")
+}
+
+func TestCreditLetsTheNextJobLeaveAtItsSlot(t *testing.T) {
+	l := mustLimit(t, "10/s", 1)
+	m := newMeter(lead, nil, nil)
+	first, second := granted(l, 1, 0), granted(l, 2, 100*time.Millisecond)
+	first.job.Cost, second.job.Cost = 5, 5
+	m.add([]*held{first, second}, 0)
+	h, _, _ := m.next(after(0))
+	require.Equal(t, first, h)
+	_, _, wait := m.next(after(50 * time.Millisecond))
+	require.Equal(t, 50*time.Millisecond, wait)
+	m.credit(4)
+	h, _, _ = m.next(after(100 * time.Millisecond))
+	require.Equal(t, second, h)
 }
 
 func TestMeterLetsJobsLeaveAtTheirSlots(t *testing.T) {

@@ -44,7 +44,7 @@ func TestExplain(t *testing.T) {
 	delete(got, "candidates")
 	delete(got, "chain")
 	require.Equal(t, map[string]any{
-		"key": "acme-7", "waiting": 3.0, "delayed": 0.0, "in_flight": 0.0, "released_cost": 0.0,
+		"key": "acme-7", "waiting": 3.0, "delayed": 0.0, "in_flight": 0.0,
 		"cause": "pause", "holder": "acme-7", "paused": true, "draining": false,
 	}, got)
 	require.Len(t, candidates, 5)

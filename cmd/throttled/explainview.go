@@ -8,19 +8,18 @@ import (
 
 // An explanationView is an explanation as --json prints it.
 type explanationView struct {
-	Key          string          `json:"key"`
-	Waiting      int64           `json:"waiting"`
-	Delayed      int64           `json:"delayed"`
-	InFlight     int64           `json:"in_flight"`
-	ReleasedCost int64           `json:"released_cost"`
-	Cause        string          `json:"cause"`
-	Holder       string          `json:"holder"`
-	Until        string          `json:"until,omitempty"`
-	Paused       bool            `json:"paused"`
-	Draining     bool            `json:"draining"`
-	CoolUntil    string          `json:"cool_until,omitempty"`
-	Candidates   []candidateView `json:"candidates"`
-	Chain        []linkView      `json:"chain"`
+	Key        string          `json:"key"`
+	Waiting    int64           `json:"waiting"`
+	Delayed    int64           `json:"delayed"`
+	InFlight   int64           `json:"in_flight"`
+	Cause      string          `json:"cause"`
+	Holder     string          `json:"holder"`
+	Until      string          `json:"until,omitempty"`
+	Paused     bool            `json:"paused"`
+	Draining   bool            `json:"draining"`
+	CoolUntil  string          `json:"cool_until,omitempty"`
+	Candidates []candidateView `json:"candidates"`
+	Chain      []linkView      `json:"chain"`
 }
 
 type candidateView struct {
@@ -36,7 +35,7 @@ type linkView struct {
 
 func explanationOf(e throttle.Explanation) explanationView {
 	v := explanationView{
-		Key: e.Key, Waiting: e.Waiting, Delayed: e.Delayed, InFlight: e.InFlight, ReleasedCost: e.Released,
+		Key: e.Key, Waiting: e.Waiting, Delayed: e.Delayed, InFlight: e.InFlight,
 		Cause: string(e.Cause), Holder: e.Holder, Until: stampUnlessZero(e.Until),
 		Paused: e.Paused, Draining: e.Draining, CoolUntil: stampUnlessZero(e.CoolUntil),
 	}

@@ -62,14 +62,10 @@ func (c *Call) Letters() (letters []Letter) {
 	return letters
 }
 
-// Purge removes waiting and delayed jobs of a key; read it with Purged.
+// Purge removes waiting and delayed jobs of a key.
 func (s *Set) Purge(shard int, key string, most int) *Call {
 	return &Call{Shard: shard, script: s.purge, args: []any{key, most}}
 }
-
-// Purged reads the reply of Purge: the shard where the key belongs, and how many
-// jobs were removed.
-func (c *Call) Purged() (home int, removed int64) { return int(c.reply.int()), c.reply.int() }
 
 // Count reads a reply of one number.
 func (c *Call) Count() int64 { return c.reply.int() }

@@ -27,7 +27,7 @@ func operations(t *testing.T) map[string]string {
 }
 
 // parts are the files that are not called but made part of others.
-func parts() []string { return append([]string{"clock", "family", "trail"}, shared...) }
+func parts() []string { return append([]string{"clock", "family", "rules", "trail"}, shared...) }
 
 var (
 	declared      = regexp.MustCompile(`(?m)^-- ARGV\[(\d+)\] `)

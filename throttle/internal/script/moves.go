@@ -104,8 +104,15 @@ type Slot struct {
 	At                  int64 // shard time
 	Run, Attempt        int64
 	Rate, Period, Burst int64
-	Above               int64  // shortest interval of a parent, 0 without parents
+	Parent              Parent
 	Job                 string // encoded; empty unless it departs for the first time
+}
+
+// A Parent is the one with the shortest interval above a key; its Key is empty if there
+// is none.
+type Parent struct {
+	Key                 string
+	Rate, Period, Burst int64
 }
 
 // Depart charges the buckets and gives each job its slot.
@@ -124,7 +131,8 @@ func (c *Call) Slots() (now int64, slots []Slot) {
 		slots = append(slots, Slot{
 			Status: int(c.reply.int()), At: c.reply.int(), Run: c.reply.int(), Attempt: c.reply.int(),
 			Rate: c.reply.int(), Period: c.reply.int(), Burst: c.reply.int(),
-			Above: c.reply.int(), Job: c.reply.string(),
+			Parent: Parent{Key: c.reply.string(), Rate: c.reply.int(), Period: c.reply.int(), Burst: c.reply.int()},
+			Job:    c.reply.string(),
 		})
 	}
 	return now, slots

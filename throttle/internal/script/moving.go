@@ -7,6 +7,7 @@ import "strconv"
 // A Moving key has jobs where it does not belong.
 type Moving struct {
 	Key, Level, Own string
+	Counts          string // of its quotas
 	Home            int
 	IDs             []string
 	jobs            []any
@@ -23,6 +24,7 @@ func (c *Call) Moving() (m Moving, ok bool) {
 		return m, false
 	}
 	m.Key, m.Home, m.Level, m.Own = c.reply.string(), int(c.reply.int()), c.reply.string(), c.reply.string()
+	m.Counts = c.reply.string()
 	for c.reply.more() {
 		id, record, at, job := c.reply.string(), c.reply.string(), c.reply.string(), c.reply.string()
 		if _, err := strconv.ParseInt(at, 10, 64); err != nil {
@@ -36,7 +38,7 @@ func (c *Call) Moving() (m Moving, ok bool) {
 
 // Immigrate stores the jobs where they belong; Count tells how many are there.
 func (s *Set) Immigrate(m Moving) *Call {
-	args := append(make([]any, 0, 3+len(m.jobs)), m.Key, m.Level, m.Own)
+	args := append(make([]any, 0, 4+len(m.jobs)), m.Key, m.Level, m.Own, m.Counts)
 	return &Call{Shard: m.Home, script: s.immigrate, args: append(args, m.jobs...)}
 }
 

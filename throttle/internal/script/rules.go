@@ -9,8 +9,8 @@ type Rule struct{ Name, Policy string }
 
 // Policies replaces the policies of the config file. shards is the number of shards
 // if policies have parents, else 0. Count tells whether something changed.
-func (s *Set) Policies(shard, shards int, who string, rules []Rule) *Call {
-	args := append(make([]any, 0, 2+2*len(rules)), shards, who)
+func (s *Set) Policies(shard, shards int, rules []Rule) *Call {
+	args := append(make([]any, 0, 1+2*len(rules)), shards)
 	for _, r := range rules {
 		args = append(args, r.Name, r.Policy)
 	}
@@ -77,53 +77,6 @@ func LiveKey(shard int) string { return ShardName(shard) + "live" }
 
 // HoldKey is described with FileKey.
 func HoldKey(shard int) string { return ShardName(shard) + "hold" }
-
-// An Explanation is what explain replies.
-type Explanation struct {
-	Home                               int
-	Now                                int64
-	Waiting, Delayed, Released, Flight int64
-	Cause, Holder                      string
-	Wait                               int64 // -1: not known
-	Paused, Draining                   bool
-	CoolUntil                          int64 // 0: none
-	Chain                              []Link
-	Candidates                         []Candidate
-}
-
-// A Link is a key of a family, from the one asked for up.
-type Link struct {
-	Key               string
-	MicroLevel, Below int64
-	Policy            string
-}
-
-// A Candidate is a policy that could govern a key; the first does.
-type Candidate struct{ Source, Name, Policy string }
-
-// Explain asks what governs and holds a key.
-func (s *Set) Explain(shard int, key string) *Call {
-	return &Call{Shard: shard, script: s.explain, args: []any{key}}
-}
-
-// Explanation reads the reply of Explain.
-func (c *Call) Explanation() Explanation {
-	e := Explanation{
-		Home: int(c.reply.int()), Now: c.reply.int(),
-		Waiting: c.reply.int(), Delayed: c.reply.int(), Released: c.reply.int(), Flight: c.reply.int(),
-		Cause: c.reply.string(), Holder: c.reply.string(), Wait: c.reply.int(),
-		Paused: c.reply.int() == 1, Draining: c.reply.int() == 1, CoolUntil: c.reply.int(),
-	}
-	for n := c.reply.int() + 1; n > 0; n-- {
-		e.Chain = append(e.Chain, Link{
-			Key: c.reply.string(), MicroLevel: c.reply.int(), Below: c.reply.int(), Policy: c.reply.string(),
-		})
-	}
-	for c.reply.more() {
-		e.Candidates = append(e.Candidates, Candidate{c.reply.string(), c.reply.string(), c.reply.string()})
-	}
-	return e
-}
 
 // VersionKey names the version of a shard's rules, see lua/shard.lua.
 func VersionKey(shard int) string { return ShardName(shard) + "version" }

@@ -66,9 +66,16 @@ if b.below > 0 and redis.call('ZCARD', SHARD .. 'lease') <= ATONCE then
   end
 end
 
-local at = tonumber(redis.call('ZSCORE', DUE, key) or '')
-if (not at or at >= FAR) and b.flight == 0 and not b.paused and not b.up and not has_children(b)
-  and redis.call('ZCARD', b.w) + redis.call('ZCARD', b.d) > 0 then
+-- Whether something will look at the bucket, or is to let it know.
+local function attended()
+  local at = tonumber(redis.call('ZSCORE', DUE, key) or '')
+  if at and at < FAR or b.paused then return true end
+  if b.up and redis.call('ZSCORE', SHARD .. 'r:' .. b.up, key) then return true end
+  if has_children(b) then return b.below + b.out > 0 end
+  return b.flight > 0 or redis.call('ZCARD', b.w) + redis.call('ZCARD', b.d) == 0
+end
+
+if not attended() then
   arm(b, now)
   repairs = repairs + 1
   commit()

@@ -42,6 +42,8 @@ local function leak(b)
   b.at = now
 end
 
+local change_parent
+
 -- Loads a bucket once a call. Missing or damaged fields count as those of an idle
 -- bucket; what can be counted again is counted again.
 local function bucket(key)
@@ -61,13 +63,13 @@ local function bucket(key)
     below = 0,
   }
   if v[12] then
-    -- "below epoch vtime tag_epoch tag owed outage booked", see family.lua
+    -- "below epoch vtime tag_epoch tag owed outage booked last", see family.lua
     local k = {}
     for n in string.gmatch(v[12], '%S+') do k[#k + 1] = tonumber(n) or 0 end
     b.kin = true
     b.below, b.epoch, b.vtime = k[1] or 0, k[2] or 0, k[3] or 0
     b.tag_epoch, b.tag, b.owed = k[4] or 0, k[5] or 0, k[6] or 0
-    b.outage, b.booked = k[7] or 0, k[8] or 0
+    b.outage, b.booked, b.last = k[7] or 0, k[8] or 0, k[9] or 0
   end
   if not b.seq then
     local last = redis.call('ZRANGE', b.w, -1, -1, 'WITHSCORES')
@@ -81,15 +83,32 @@ local function bucket(key)
     set_policy(b, whole)
     adopt(b)
   end
+  buckets[key] = b
+  touched[#touched + 1] = b
   if not whole or b.version ~= rules().version then
+    local up, rate, period = b.up, b.rate, b.period
     if whole then leak(b) end -- at the old rate until now
     resolve(b)
     adopt(b)
     b.home = nil
+    if rate ~= b.rate or period ~= b.period then b.booked = 0 end
+    if whole and up ~= b.up then change_parent(b, up, b.up) end
   end
-  buckets[key] = b
-  touched[#touched + 1] = b
   return b
+end
+
+-- Takes what b has outside, and all below it, from one parent to another.
+change_parent = function(b, from, to)
+  local out = b.out + b.below
+  if out == 0 then return end
+  for way, key in pairs({ [-1] = from or false, [1] = to or false }) do
+    local levels = LEVELS
+    while key and levels > 0 do
+      local x = bucket(key)
+      x.kin, x.below = true, math.max(0, x.below + way * out)
+      key, levels = x.up, levels - 1
+    end
+  end
 end
 
 -- The shard where a bucket belongs if that is another one, else nil.

@@ -33,6 +33,9 @@ local function open_at(b, at, level, ahead, cost)
     local before = at
     if b.more.open then
       at = open_from(b, at)
+      -- A job may leave a little after its slot: it must not be closed by then.
+      local late = at + guard(b)
+      if open_from(b, late) > late then at = open_from(b, late) end
       if at > before then cause = 'hours' end
     end
     for _, q in ipairs(load_quotas(b)) do
@@ -44,19 +47,15 @@ local function open_at(b, at, level, ahead, cost)
   return math.min(at, now + FOREVER), cause
 end
 
--- How long until cost may leave b and all its parents, when nothing else is ahead,
--- what holds it, and at which of them.
+-- How long until cost may leave b and all its parents, when nothing else is ahead.
 local function chain_wait(b, cost)
-  local at, cause, holder = now, '', b
+  local at = now
   for _ = 1, 8 do
     local before = at
-    for _, x in ipairs(chain(b)) do
-      local free, why = open_at(x, at, x.level, 0, cost)
-      if free > at then at, cause, holder = free, why, x end
-    end
+    for _, x in ipairs(chain(b)) do at = math.max(at, (open_at(x, at, x.level, 0, cost))) end
     if at == before or #b.chain == 1 then break end
   end
-  return at - now, cause, holder
+  return at - now
 end
 
 -- Charges a bucket and its parents for what leaves at a slot. Where something else
@@ -67,18 +66,25 @@ local function charge(b, cost, slot)
       x.level = math.max(x.level, worth(x, now, slot) * x.rate / x.period)
     end
     x.level = x.level + cost
+    if x.more and x.more.ramp then x.kin, x.last = true, slot end
     for _, q in ipairs(load_quotas(x)) do count(x, q, slot, cost) end
   end
 end
 
 -- Corrects what a job was charged by the difference to what it truly cost. A bucket
--- is never credited below empty: that would be a burst on top of the burst.
+-- is credited with no more than is left of that charge if it has leaked since its slot:
+-- more would be a burst on top of the burst.
 local function settle(b, r, cost)
   local off = cost - r.cost
   if off == 0 then return end
   for _, x in ipairs(chain(b)) do
     leak(x)
-    x.level = math.max(0, x.level + off)
+    if off > 0 then
+      x.level = x.level + off
+    else
+      local left = r.cost - math.max(0, worth(x, r.slot, math.max(r.slot, now))) * x.rate / x.period
+      x.level = math.max(0, x.level - math.max(0, math.min(-off, left)))
+    end
     for _, q in ipairs(load_quotas(x)) do
       if off > 0 then count(x, q, now, off) else uncount(x, q, r.slot, -off) end
     end

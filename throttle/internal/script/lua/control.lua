@@ -42,6 +42,13 @@ local function set(name)
   return 1
 end
 
+if redis.call('ZCARD', SHARD .. 'patterns') >= MOST_PATTERNS then
+  for i = 4, #ARGV, 1 do
+    if what ~= 'resume' and is_pattern(ARGV[i]) then
+      return redis.error_reply('there are ' .. MOST_PATTERNS .. ' patterns already: resume or remove some')
+    end
+  end
+end
 for i = 4, #ARGV, 1 do reply[#reply + 1] = set(ARGV[i]) end
 if any then changed_rules(rules().shards, sweep) end
 for i = 4, #ARGV, 1 do

@@ -12,27 +12,24 @@
 -- ARGV[4..]   groups of 4: key, id, release number, run number (0: departs for the
 --             first time since its release; else it missed the slot of that run)
 -- Reply: the shard's time in µs, then for each job: 0 gone, 1 go or 2 parked; slot
---        in µs; run number; attempt; rate; period in µs; burst; the shortest interval
---        of a parent in µs, 0 without parents; encoded job (only when it departs for
---        the first time)
+--        in µs; run number; attempt; rate; period in µs; burst; the parent with the
+--        shortest interval ("" for none), its rate, period and burst; encoded job (only
+--        when it departs for the first time)
 
 go_on_when_full()
 lead = tonumber(ARGV[1])
 local lease, token = tonumber(ARGV[2]), ARGV[3]
 local GONE, GO, PARKED = 0, 1, 2
-local OUTAGE = 30000 -- ms
 
 local reply = { now }
 
-local function interval_above(b)
-  local shortest = 0
+-- The parent that a worker has to space its departures by most closely.
+local function fastest_parent(b)
+  local fastest
   for i, x in ipairs(chain(b)) do
-    if i > 1 then
-      local t = math.max(1, math.floor(x.period / x.rate))
-      if shortest == 0 or t < shortest then shortest = t end
-    end
+    if i > 1 and (not fastest or x.period / x.rate < fastest.period / fastest.rate) then fastest = x end
   end
-  return shortest
+  return fastest or { key = '', rate = 0, period = 0, burst = 0 }
 end
 
 local function answer(b, status, slot, r, blob)
@@ -40,8 +37,9 @@ local function answer(b, status, slot, r, blob)
   reply[n + 1], reply[n + 2] = status, slot
   reply[n + 3], reply[n + 4] = r and r.run or 0, r and r.attempt or 0
   reply[n + 5], reply[n + 6], reply[n + 7] = b.rate, b.period, b.burst
-  reply[n + 8] = b.up and interval_above(b) or 0
-  reply[n + 9] = blob or ''
+  local up = fastest_parent(b)
+  reply[n + 8], reply[n + 9], reply[n + 10], reply[n + 11] = up.key, up.rate, up.period, up.burst
+  reply[n + 12] = blob or ''
 end
 
 local function held(r, release, run, blob)
@@ -50,11 +48,23 @@ local function held(r, release, run, blob)
   return r.state == 'g' and r.run == run
 end
 
--- Jobs that were on their way for long found no worker: a ramp begins anew.
+-- A job that was on its way for long, while no other departed, found no worker: a ramp
+-- begins anew.
 local function after_outage(b, r)
-  if b.more and b.more.ramp and now / 1000 - r.release > OUTAGE and (b.outage or 0) / 1000 < r.release then
-    b.kin, b.outage = true, now
-    adopt(b)
+  if now - r.release * 1000 <= OUTAGE then return end
+  for _, x in ipairs(chain(b)) do
+    if x.more and x.more.ramp and now - math.max(x.last or 0, x.outage or 0) > OUTAGE then
+      x.kin, x.outage = true, now
+      adopt(x)
+    end
+  end
+end
+
+-- A slot that was missed was not used: quotas do not count it. The level keeps it, for
+-- it leaked while the slot passed.
+local function uncount_missed(b, r)
+  for _, x in ipairs(chain(b)) do
+    for _, q in ipairs(load_quotas(x)) do uncount(x, q, r.slot, r.cost) end
   end
 end
 
@@ -73,7 +83,11 @@ for i = 4, #ARGV, 4 do
     end
     answer(b, GONE, 0)
   else
-    if run == 0 then after_outage(b, r) end
+    if run == 0 then
+      after_outage(b, r)
+    else
+      uncount_missed(b, r)
+    end
     local wait = chain_wait(b, r.cost)
     if wait > 2 * lead then
       if run > 0 then r.attempt = r.attempt - 1 end

@@ -5,8 +5,11 @@
 -- KEYS[1]     due set of the shard
 -- ARGV[1]     most jobs
 -- Reply: nothing if there is none to move, else key, shard where it belongs, level,
---        policy that a job brought along, then for each job: id, record, place in the
---        line or end of its delay in µs of the server's clock, encoded job
+--        policy that a job brought along, what its quotas count (JSON: field, count,
+--        log of a sliding one), then for each job: id, record, place in the line or end
+--        of its delay in µs of the server's clock, encoded job
+
+local LOG = 2000 -- entries of a sliding window that go along; it has about half as many
 
 local key = redis.call('SRANDMEMBER', SHARD .. 'moving')
 if not key then return {} end
@@ -14,9 +17,17 @@ local b = bucket(key)
 leak(b)
 local most = tonumber(ARGV[1])
 local home = away(b)
-local reply = { key, home or THIS, exact(b.level), b.own }
+
+local counts = {}
+for i, q in ipairs(load_quotas(b)) do
+  local log = q.sliding and redis.call('ZRANGE', q.log, -LOG, -1, 'WITHSCORES') or {}
+  counts[i] = { q.field, exact(q.id) .. ' ' .. exact(q.used), log }
+end
+
+local FIXED = 5
+local reply = { key, home or THIS, exact(b.level), b.own, cjson.encode(counts) }
 local function add(line)
-  local left = most - (#reply - 4) / 4
+  local left = most - (#reply - FIXED) / 4
   local ids = left > 0 and redis.call('ZRANGE', line, 0, left - 1, 'WITHSCORES') or {}
   for i = 1, #ids, 2 do
     local r = parse(redis.call('HGET', b.s, ids[i])) or fresh(tonumber(ids[i + 1]))
@@ -30,7 +41,7 @@ if home then
   add(b.w)
   add(b.d)
 end
-if #reply == 4 then
+if #reply == FIXED then
   redis.call('SREM', SHARD .. 'moving', key)
   if not home then
     arm(b, now)

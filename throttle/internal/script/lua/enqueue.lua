@@ -46,11 +46,18 @@ local function add(b, id, cost, not_before, pool)
   answer(0, 'waiting', redis.call('ZCARD', b.w), wait)
 end
 
+local function draining(b)
+  for _, x in ipairs(chain(b)) do
+    if x.draining then return true end
+  end
+  return false
+end
+
 for i = 2, #ARGV, 7 do
   local key, id, cost, not_before = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
   local pool, own, blob = ARGV[i + 4], ARGV[i + 5], ARGV[i + 6]
   local b = bucket(key)
-  if (away(b) or b.draining) and redis.call('HEXISTS', b.j, id) == 0 then
+  if (away(b) or draining(b)) and redis.call('HEXISTS', b.j, id) == 0 then
     if away(b) then answer(0, 'moved', away(b), 0) else answer(0, 'draining', 0, 0) end
   elseif redis.call('HSETNX', b.j, id, blob) == 0 then
     local state, place, wait = whereabouts(b, id)

@@ -3,13 +3,12 @@
 --
 -- KEYS[1]     due set of the shard
 -- ARGV[1]     key
--- Reply: shard where the key belongs, server time in µs; waiting, delayed, released,
+-- Reply: shard where the key belongs, server time in µs; waiting, delayed,
 --        in flight; what holds the next job ("" nothing, "rate", "quota", "pause",
 --        "cooldown", "hours", "in_flight", "delay", "parent" or "idle"), the key at
 --        which it is held, µs until it is let go (-1: not known); paused, draining, end
 --        of a cool-down in µs of the server's clock; number of parents; for each from
---        the key up: key, level in millionths, cost that its descendants have
---        released, policy; then for each policy that could be meant, the one in force
+--        the key up: key, level in millionths, policy; then for each policy that could be meant, the one in force
 --        first among them: source ("live", "file", "job" or "built in"), name, policy
 
 local b = bucket(ARGV[1])
@@ -36,12 +35,12 @@ elseif delayed > 0 then
   cause, wait = 'delay', time_to_first(b.d)
 end
 local reply = {
-  away(b) or THIS, real, waiting, delayed, b.out, b.flight, cause, holder, wait,
+  away(b) or THIS, real, waiting, delayed, b.flight, cause, holder, wait,
   b.paused and 1 or 0, b.draining and 1 or 0, b.cool > now and b.cool + real - now or 0, #chain(b) - 1,
 }
 for _, x in ipairs(b.chain) do
   local n = #reply
-  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = x.key, math.floor(x.level * 1000000), x.below, x.policy
+  reply[n + 1], reply[n + 2], reply[n + 3] = x.key, math.floor(x.level * 1000000), x.policy
 end
 
 local function candidate(source, name, text)

@@ -9,12 +9,13 @@
 -- The name '' in a ready set stands for the bucket's own jobs, of a key that is a
 -- parent as well.
 --
--- A bucket's kin field is "below epoch vtime tag_epoch tag owed outage booked":
+-- A bucket's kin field is "below epoch vtime tag_epoch tag owed outage booked last":
 --   below      cost that its descendants have released and not departed
 --   epoch      instant at which its virtual time, vtime, was begun
 --   tag        its next start tag, if the parent's epoch is still tag_epoch
 --   owed       instant at which the next unit of its minimum is due
 --   outage     instant at which it began to leave again after nobody saw to it
+--   last       instant of the last departure, where a ramp needs it
 --   booked     instant at which it will be empty, as far as slots were foreseen
 
 local OWED = 1000000 -- how much of its minimum a child may catch up on, µs
@@ -30,6 +31,7 @@ end
 
 -- Puts a child, or the parent's own jobs, into the ready set.
 local function join(p, name, child)
+  if not child.min then redis.call('ZREM', owed_set(p), name) end
   if redis.call('ZSCORE', ready_set(p), name) then return end
   p.kin = true
   if redis.call('ZCARD', ready_set(p)) == 0 and (p.epoch or 0) == 0 then p.epoch, p.vtime = now, 0 end
@@ -64,6 +66,8 @@ local function advance(p, name, child, lowest, cost)
   if child.min then
     child.owed = math.max(child.owed or 0, now - OWED) + cost * child.min[2] / child.min[1]
     redis.call('ZADD', owed_set(p), int(child.owed), name)
+  else
+    redis.call('ZREM', owed_set(p), name)
   end
 end
 
@@ -99,21 +103,28 @@ end
 
 -- Takes a child that is ready after its root is out of the ready set for a while.
 local aside
+local soonest_aside
 local function set_aside(p, name, wait)
   local tag = redis.call('ZSCORE', ready_set(p), name)
   local owed = redis.call('ZSCORE', owed_set(p), name)
+  soonest_aside = math.min(soonest_aside, wait)
   aside[#aside + 1] = { parent = p, name = name, tag = tag, owed = owed, wait = wait }
   drop(p, name)
 end
 
 -- Puts those back that are ready by then.
 local function restore(by)
+  if soonest_aside > by then return end
+  soonest_aside = FAR
   for i = #aside, 1, -1 do
     local x = aside[i]
     if x.wait <= by then
       redis.call('ZADD', ready_set(x.parent), x.tag, x.name)
       if x.owed then redis.call('ZADD', owed_set(x.parent), x.owed, x.name) end
-      table.remove(aside, i)
+      aside[i] = aside[#aside]
+      aside[#aside] = nil
+    elseif x.wait < soonest_aside then
+      soonest_aside = x.wait
     end
   end
 end

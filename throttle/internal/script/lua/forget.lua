@@ -12,7 +12,8 @@ local removed = 0
 if away(b) then
   for i = 2, #ARGV, 1 do
     local id = ARGV[i]
-    local r = parse(redis.call('HGET', b.s, id)) or fresh(0)
+    local r = parse(redis.call('HGET', b.s, id)) or fresh(tonumber(redis.call('ZSCORE', b.w, id) or 0))
+    redis.call('ZREM', SHARD .. 'arrived', id .. ' ' .. int(r.seq) .. ' ' .. b.key) -- it may come back
     local waited = redis.call('ZREM', b.w, id)
     if waited == 1 then b.backlog = math.max(0, b.backlog - r.cost) end
     if waited + redis.call('ZREM', b.d, id) > 0 then

@@ -1,13 +1,18 @@
 -- Purpose: stores jobs that another shard held.
--- Guarantee: a job that is there already is left as it is, so the call can be
--- repeated. Jobs keep the order that they had there.
+-- Guarantee: the call can be repeated: a job that is there, or came and has ended since,
+-- is left as it is. Jobs keep the order that they had there, and what the key's quotas
+-- count comes with the first of them.
 --
 -- KEYS[1]     due set of the shard
 -- ARGV[1]     key
 -- ARGV[2]     level of its bucket there
 -- ARGV[3]     policy that a job brought along, or ""
--- ARGV[4..]   groups of 4: as emigrate replies
--- Reply: how many of them are stored here now
+-- ARGV[4]     what its quotas count, as emigrate replies
+-- ARGV[5..]   groups of 4: as emigrate replies
+-- Reply: how many of them are stored here now, or were
+-- Expiry: that a job came is remembered for an hour.
+
+local REMEMBERED = 3600000000
 
 local key, level, own = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local b = bucket(key)
@@ -19,16 +24,37 @@ if b.own == '' and own ~= '' then
   resolve(b)
   adopt(b)
 end
+
+local counts = {}
+for _, c in ipairs(cjson.decode(ARGV[4])) do counts[c[1]] = c end
+for _, q in ipairs(load_quotas(b)) do
+  local c = counts[q.field]
+  local id, used = string.match(c and c[2] or '', '^(%S+) (%S+)$')
+  if id and q.used == 0 then
+    q.id, q.used, q.changed = tonumber(id), tonumber(used), true
+    for i = 1, #c[3], 2 do redis.call('ZADD', q.log, c[3][i + 1], c[3][i]) end
+    if #c[3] > 0 then redis.call('PEXPIRE', q.log, int(math.ceil(q.per / 1000) + 60000)) end
+  end
+end
+
+local name = SHARD .. 'arrived'
+local old = redis.call('ZRANGEBYSCORE', name, '-inf', int(now - REMEMBERED), 'LIMIT', 0, 256)
+if #old > 0 then redis.call('ZREM', name, unpack(old)) end
+
 local stored = 0
-for i = 4, #ARGV, 4 do
+for i = 5, #ARGV, 4 do
   local id, r, at = ARGV[i], parse(ARGV[i + 1]), tonumber(ARGV[i + 2])
-  if r and redis.call('HSETNX', b.j, id, ARGV[i + 3]) == 1 then
-    if r.state == 'd' then
-      redis.call('ZADD', b.d, int(at + now - real), id)
-      put(b, id, r)
-      arm(b, at + now - real)
-    else
-      rejoin(b, id, r)
+  local came = r and id .. ' ' .. int(r.seq) .. ' ' .. key
+  if came and not redis.call('ZSCORE', name, came) then
+    redis.call('ZADD', name, int(now), came)
+    if redis.call('HSETNX', b.j, id, ARGV[i + 3]) == 1 then
+      if r.state == 'd' then
+        redis.call('ZADD', b.d, int(at + now - real), id)
+        put(b, id, r)
+        arm(b, at + now - real)
+      else
+        rejoin(b, id, r)
+      end
     end
   end
   stored = stored + 1

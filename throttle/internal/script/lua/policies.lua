@@ -5,11 +5,10 @@
 --
 -- KEYS[1]     due set of the shard
 -- ARGV[1]     number of shards if policies have parents, else 0
--- ARGV[2]     who: for the audit trail; "" for no entry
--- ARGV[3..]   groups of 2: name, policy
+-- ARGV[2..]   groups of 2: name, policy
 -- Reply: 1 if something changed, else 0
 
-local shards, who = tonumber(ARGV[1]), ARGV[2]
+local shards = tonumber(ARGV[1])
 local old = redis.call('HGETALL', SHARD .. 'file')
 local had, count = {}, 0
 for i = 1, #old, 2 do
@@ -17,17 +16,16 @@ for i = 1, #old, 2 do
   count = count + 1
 end
 local changed, new = false, 0
-for i = 3, #ARGV, 2 do
+for i = 2, #ARGV, 2 do
   if had[ARGV[i]] ~= ARGV[i + 1] then changed = true end
   new = new + 1
 end
 if not changed and count == new and shards <= rules().shards then return 0 end
 redis.call('DEL', SHARD .. 'file')
-for i = 3, #ARGV, 2 do
+for i = 2, #ARGV, 2 do
   redis.call('HSET', SHARD .. 'file', ARGV[i], ARGV[i + 1])
   list_pattern(ARGV[i])
 end
 for name in pairs(had) do list_pattern(name) end
 changed_rules(math.max(shards, rules().shards), true)
-if who ~= '' then trail(who, 'load', '', int(count) .. ' policies', int(new) .. ' policies') end
 return 1

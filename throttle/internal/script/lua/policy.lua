@@ -45,23 +45,50 @@ local function changed_rules(shards, sweep)
   end
 end
 
-local decoded = {}
-
--- The tail of a policy, nil if it has none or a damaged one.
-local function tail(text)
-  if text == '' then return nil end
-  if decoded[text] == nil then
-    local ok, more = pcall(cjson.decode, text)
-    decoded[text] = ok and type(more) == 'table' and more or false
-  end
-  return decoded[text] or nil
-end
-
 local BASE = '^(%d+) (%d+) (%d+) (%d+)(.*)$'
 
--- A text that is not a policy leaves the key to the next source.
+local function numbers(list, from, least)
+  if type(list) ~= 'table' or #list < least then return false end
+  for i = from, #list do
+    if type(list[i]) ~= 'number' then return false end
+  end
+  return true
+end
+
+local function well_formed(more)
+  for _, q in ipairs(more.q or {}) do
+    if not numbers({ q[1], q[2] }, 1, 2) or q[1] < 1 or q[2] < 1 or type(q[4] or '') ~= 'string' then return false end
+  end
+  if more.up and type(more.up) ~= 'string' then return false end
+  if more.w and not (type(more.w) == 'number' and more.w > 0) then return false end
+  if more.min and not (numbers(more.min, 1, 2) and more.min[1] > 0) then return false end
+  if more.open and not (numbers(more.open, 2, 3) and type(more.open[1]) == 'string') then return false end
+  return not more.ramp or numbers(more.ramp, 1, 2) and more.ramp[2] > 0
+end
+
+local decoded = {}
+
+-- The tail of a policy, nil if it has none, false if it is damaged.
+local function tail(text)
+  local rest = select(5, string.match(text, BASE))
+  if not rest then return false end
+  if rest == '' then return nil end
+  if decoded[rest] == nil then
+    local ok, more = pcall(cjson.decode, rest)
+    ok = ok and type(more) == 'table' and string.sub(rest, 1, 1) == ' '
+    if ok then
+      local checked, fine = pcall(well_formed, more)
+      ok = checked and fine
+    end
+    decoded[rest] = ok and more or false
+  end
+  return decoded[rest]
+end
+
+-- A text that is not a policy leaves the key to the next source: all of it, for what
+-- is left of a damaged one may allow more than was meant.
 local function sound(text)
-  return text and string.find(text, BASE) and text or nil
+  return text and tail(text) ~= false and text or nil
 end
 
 local function lookup(name)
@@ -69,6 +96,7 @@ local function lookup(name)
     or sound(redis.call('HGET', SHARD .. 'file', name))
 end
 
+local MOST_PATTERNS = 1000 -- of policies, and as many of holds
 local patterns
 
 -- Calls f for each pattern that matches a key, the longest first, until f is done.
@@ -76,7 +104,7 @@ local function each_match(key, f)
   if not rules().patterns then return end
   if not patterns then
     patterns = {}
-    for _, p in ipairs(redis.call('ZRANGE', SHARD .. 'patterns', 0, 9999)) do
+    for _, p in ipairs(redis.call('ZRANGE', SHARD .. 'patterns', 0, 2 * MOST_PATTERNS)) do
       local star = string.find(p, '*', 1, true) or #p + 1
       patterns[#patterns + 1] = { p, string.sub(p, 1, star - 1), string.sub(p, star + 1) }
     end
@@ -156,16 +184,17 @@ local function home_of(key, up)
   for _ = 1, LEVELS do
     if not up then break end
     root = up
-    local more = tail(string.match(lookup(up) or '', '^%d+ %d+ %d+ %d+ (.*)$') or '')
+    local text = lookup(up)
+    local more = text and tail(text)
     up = more and more.up
   end
   return shard_of(root, n)
 end
 
 local function set_policy(b, text)
-  local rate, period, burst, max, rest = string.match(text, BASE)
+  local rate, period, burst, max = string.match(text, BASE)
   b.rate, b.period, b.burst, b.max = tonumber(rate), tonumber(period), tonumber(burst), tonumber(max)
-  b.policy, b.more = text, tail(string.sub(rest, 2))
+  b.policy, b.more = text, tail(text) or nil
 end
 
 -- Finds what governs a bucket. An exact policy wins over the one that a job brought
@@ -174,7 +203,7 @@ local function resolve(b)
   local text, _, exactly = stored_policy(b.key)
   b.family = ''
   if not exactly and b.own ~= '' and sound(b.own) then
-    local more = tail(string.match(text or '', '^%d+ %d+ %d+ %d+ (.*)$') or '')
+    local more = text and tail(text)
     if more and more.up then b.family = text end
     text = b.own
   end
@@ -186,9 +215,7 @@ end
 -- Takes apart what resolve found.
 local function adopt(b)
   local kin = b.more
-  if b.family ~= '' then
-    kin = tail(string.match(b.family, '^%d+ %d+ %d+ %d+ (.*)$') or '')
-  end
+  if b.family ~= '' then kin = tail(b.family) end
   b.up = kin and kin.up
   b.weight, b.min = kin and kin.w or 1, kin and kin.min
   b.paused, b.draining, b.cool = false, false, 0

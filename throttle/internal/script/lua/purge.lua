@@ -4,7 +4,7 @@
 -- KEYS[1]     due set of the shard
 -- ARGV[1]     key
 -- ARGV[2]     most jobs to remove
--- Reply: shard where the key belongs, how many were removed
+-- Reply: how many were removed
 
 go_on_when_full()
 local b = bucket(ARGV[1])
@@ -21,4 +21,4 @@ for _, line in ipairs({ b.w, b.d }) do
   end
 end
 if removed > 0 then commit() end
-return { away(b) or THIS, removed }
+return removed

@@ -159,9 +159,10 @@ end
 -- Takes back what a job at slot was counted too much, where it is still counted.
 local function uncount(b, q, slot, cost)
   if q.sliding then
+    if slot + q.per + guard(b) <= now then return end
     local entry = redis.call('ZRANGEBYSCORE', q.log, int(slot), '+inf', 'LIMIT', 0, 1, 'WITHSCORES')
     local first, sum = string.match(entry[1] or '', '^(%S+) (%S+)$')
-    if not first then return end
+    if not first or tonumber(first) > slot then return end
     cost = math.min(cost, tonumber(sum))
     redis.call('ZREM', q.log, entry[1])
     redis.call('ZADD', q.log, entry[2], first .. ' ' .. exact(sum - cost))

@@ -19,7 +19,7 @@ lead = tonumber(ARGV[1])
 local lease, budget = tonumber(ARGV[2]), tonumber(ARGV[3])
 local round, kept, token = ARGV[4], SHARD .. 'reply:' .. ARGV[5], ARGV[6]
 local CHUNK = 64
-local OUTAGE = 30000000
+local steps = 256 -- that a call takes through families, whether or not they release a job
 
 local earlier = redis.call('GET', kept)
 if earlier and string.sub(earlier, 1, #token + 1) == token .. ' ' then
@@ -145,6 +145,16 @@ local function put_off(path, names, level, b, at)
   redis.call('ZADD', DUE, int(math.min(at, tonumber(delayed[2] or FAR))), b.key)
 end
 
+-- Nobody looked at a bucket for long: a ramp begins anew, for what leaves below it too.
+local overdue = {}
+local function after_outage(b)
+  overdue[b] = true
+  if b.more and b.more.ramp and (has_children(b) or redis.call('ZCARD', b.w) > 0) then
+    b.kin, b.outage = true, now
+    adopt(b)
+  end
+end
+
 -- Takes out what may not go below this root by then, from the top down: what is
 -- further off than a lead until it is near, the rest for a while. True if there was
 -- nothing to take out.
@@ -175,14 +185,26 @@ local function leave(path, names, b)
   end
 end
 
+-- Those that were set aside come back by their own time, so that the next call gets
+-- further than this one.
+local function make_room()
+  for _, x in ipairs(aside) do
+    if x.name ~= '' then
+      redis.call('ZADD', DUE, int(family_look(bucket(x.name), math.max(x.wait, lead), 1, lead * NEAR)), x.name)
+    end
+  end
+end
+
 -- Releases the jobs below a root in their turn and returns the instant of the next
 -- look at it. Whoever is ready by the time the root is goes by its tag; only if
 -- nobody is, the root waits for the one that is ready first. A slot further off than
 -- the root's would keep it idle.
 local function serve(root)
   local near, soonest, look = lead * NEAR, 0, now
-  aside = {}
-  while budget > 0 do
+  aside, soonest_aside = {}, FAR
+  if redis.call('ZCARD', root.w) > 0 and root.flight < root.max then join(root, '', root) end
+  while budget > 0 and steps > 0 do
+    steps = steps - 1
     local path, names, lowest, b = descend(root)
     if not path then
       local first = first_aside(nil)
@@ -206,6 +228,11 @@ local function serve(root)
         look = next_look(root, wait, r.cost)
         break
       elseif all_ready(path, names, r.cost, math.max(wait, soonest)) then
+        if overdue[root] then
+          for _, x in ipairs(path) do
+            if not overdue[x] then after_outage(x) end
+          end
+        end
         for _, x in ipairs(path) do wait = math.max(wait, room(x, r.cost)) end
         for _, x in ipairs(path) do book(x, wait, r.cost) end
         hand_out(b, ids, records, 1)
@@ -217,7 +244,7 @@ local function serve(root)
       end
     end
   end
-  restore(FAR)
+  if steps == 0 then make_room() else restore(FAR) end
   return look
 end
 
@@ -226,11 +253,8 @@ for i = 1, #due, 2 do
   if budget <= 0 then break end
   local key, at = due[i], tonumber(due[i + 1])
   local b = bucket(key)
-  if b.more and b.more.ramp and at < now - OUTAGE and redis.call('ZCARD', b.w) > 0 then
-    b.kin, b.outage = true, now
-    adopt(b)
-  end
   leak(b)
+  if at < now - OUTAGE then after_outage(b) end
   if away(b) then
     if redis.call('ZCARD', b.w) + redis.call('ZCARD', b.d) > 0 then redis.call('SADD', SHARD .. 'moving', key) end
     at = FAR

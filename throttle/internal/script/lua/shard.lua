@@ -26,6 +26,9 @@
 --                  default pool that was never released has none
 --   q:PER:KEY      sorted set: "first cost" -> last instant, of what left in a sliding
 --                  window of PER µs
+--   reply:NAME     string: what a call was answered, for when it is repeated
+--   arrived        sorted set: "id seq key" -> instant at which it came from another shard
+--   none           never there, see go_on_when_full
 --   r:KEY          sorted set: child that is ready -> start tag, see family.lua
 --   m:KEY          sorted set: child with a minimum -> instant from which it is owed
 --
@@ -37,6 +40,9 @@ local WAKE = 'weir:wake'
 
 -- Beyond every instant: the greatest whole number that is exact.
 local FAR = 9007199254740991
+
+-- Nobody saw to a bucket for that long: an outage.
+local OUTAGE = 30000000
 
 -- How long before its slot a job is released, µs. Scripts that are told set it.
 local lead = 100000

@@ -5,7 +5,7 @@ local function has_children(b) return b.kin and redis.call('EXISTS', SHARD .. 'r
 local function kin_text(b)
   return exact(b.below) .. ' ' .. int(b.epoch or 0) .. ' ' .. exact(b.vtime or 0) .. ' ' .. int(b.tag_epoch or 0)
     .. ' ' .. exact(b.tag or 0) .. ' ' .. int(b.owed or 0) .. ' ' .. int(b.outage or 0)
-    .. ' ' .. int(b.booked or 0)
+    .. ' ' .. int(b.booked or 0) .. ' ' .. int(b.last or 0)
 end
 
 local function store_quotas(b, name)
@@ -23,7 +23,7 @@ local function store(b)
       'seq', int(b.seq), 'backlog', int(b.backlog), 'out', int(b.out), 'flight', int(b.flight),
       'own', b.own, 'hold', b.hold, 'family', b.family)
     if b.kin then redis.call('HSET', name, 'kin', kin_text(b)) end
-    if b.home then redis.call('HSET', name, 'home', b.home) end
+    if rules().shards > 0 then redis.call('HSET', name, 'home', b.home and int(b.home) or '') end
     store_quotas(b, name)
     if b.resting then redis.call('PERSIST', name) end
     return true

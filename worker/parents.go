@@ -1,0 +1,96 @@
+package worker
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weirq/weir/throttle"
+)
+
+// parents are those that the keys of this process share, each with a bucket that
+// measures what leaves below it: slots are exact, but siblings that are late together
+// must not leave together. A nil parents has none.
+type parents struct {
+	mu    sync.Mutex
+	byKey map[string]*parent
+}
+
+// A parent is kept as long as a meter uses it.
+type parent struct {
+	key    string
+	meters int
+
+	mu     sync.Mutex
+	bucket throttle.Bucket
+}
+
+// exchange gives a meter the parent of its next job for the one it has.
+func (s *parents) exchange(had *parent, key string, limit throttle.Limit) *parent {
+	if s == nil || had == nil && key == "" {
+		return had
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if had == nil || had.key != key {
+		s.drop(had)
+		had = s.take(key)
+	}
+	if had != nil {
+		had.mu.Lock()
+		had.bucket.Limit = limit
+		had.mu.Unlock()
+	}
+	return had
+}
+
+func (s *parents) take(key string) *parent {
+	if key == "" {
+		return nil
+	}
+	if s.byKey == nil {
+		s.byKey = make(map[string]*parent)
+	}
+	p := s.byKey[key]
+	if p == nil {
+		p = &parent{key: key}
+		s.byKey[key] = p
+	}
+	p.meters++
+	return p
+}
+
+func (s *parents) drop(p *parent) {
+	if p == nil {
+		return
+	}
+	if p.meters--; p.meters == 0 {
+		delete(s.byKey, p.key)
+	}
+}
+
+func (p *parent) interval() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bucket.Limit.Interval()
+}
+
+// take measures a departure, or tells how long it has to wait. A nil parent lets all
+// leave.
+func (p *parent) take(now time.Time, cost float64) time.Duration {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if wait := p.bucket.Wait(now, cost-slack(p.bucket.Limit.Interval())); wait > 0 {
+		return wait
+	}
+	p.bucket.Take(now, cost)
+	return 0
+}
+
+func (p *parent) credit(cost float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bucket.Level = max(0, p.bucket.Level-cost)
+}
