@@ -33,9 +33,12 @@ var ErrNoJob = errors.New("the context belongs to no job: pass on the one that t
 
 // SetCost tells what the attempt truly cost, 0 to [throttle.MaxCost], where that
 // differs from the job's cost: when the attempt ends, the bucket of its key, its
-// quotas and its parents are corrected by the difference. The last call counts. A
-// bucket is not credited below empty, so an estimate that is too high is made good
-// only as far as its charge has not leaked yet. A job that is dropped, see [Outcome],
+// quotas and its parents are corrected by the difference. The last call counts.
+//
+// An estimate that is too low is made good in full. One that is too high is made good as
+// far as its charge cannot have leaked since the slot: in full if the attempt ends within
+// the time in which its true cost leaks, and not at all once the estimate has. More would
+// be a burst on top of the burst. A job that is dropped, see [Outcome],
 // costs nothing unless this says otherwise.
 //
 // ctx is the handler's context or one made from it.

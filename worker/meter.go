@@ -185,11 +185,15 @@ func (m *meter) next(now time.Time) (h *held, missed []*held, wait time.Duration
 	case at.After(now):
 		return nil, nil, at.Sub(now)
 	}
-	if wait := m.parent.take(now, float64(h.job.Cost)); wait > 0 {
-		if now.Add(wait).Sub(h.slot) > m.tolerance() {
+	if h.booked.IsZero() {
+		var booked bool
+		if h.booked, booked = m.parent.book(now, h.slot.Add(m.tolerance()), float64(h.job.Cost)); !booked {
+			h.booked = time.Time{}
 			return nil, m.miss(now), 0
 		}
-		return nil, nil, wait
+	}
+	if h.booked.After(now) {
+		return nil, nil, h.booked.Sub(now)
 	}
 	m.bucket.Take(now, float64(h.job.Cost))
 	h.departed, m.last = now, now
@@ -216,6 +220,9 @@ func (m *meter) miss(now time.Time) []*held {
 		}
 		missed = slices.Clone(m.jobs[keep:])
 		m.jobs = m.jobs[:keep]
+	}
+	for _, h := range missed {
+		h.booked = time.Time{}
 	}
 	m.away += len(missed)
 	return missed

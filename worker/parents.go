@@ -74,19 +74,25 @@ func (p *parent) interval() time.Duration {
 	return p.bucket.Limit.Interval()
 }
 
-// take measures a departure, or tells how long it has to wait. A nil parent lets all
-// leave.
-func (p *parent) take(now time.Time, cost float64) time.Duration {
+// book measures a departure at the first instant from now on that the parent's limit
+// allows, and returns it; booked is false if that is later than latest, and nothing is
+// measured. A nil parent lets all leave at once.
+//
+// Booking keeps the order in which siblings came: those that only waited and asked again
+// would overtake each other. Their timers err on their own, so there is as much slack as
+// keeps the parent within one cost unit; with less, slots are missed for nothing.
+func (p *parent) book(now, latest time.Time, cost float64) (at time.Time, booked bool) {
 	if p == nil {
-		return 0
+		return now, true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if wait := p.bucket.Wait(now, cost-slack(p.bucket.Limit.Interval())); wait > 0 {
-		return wait
+	at = now.Add(p.bucket.Wait(now, cost-mostSlack))
+	if at.After(latest) {
+		return at, false
 	}
 	p.bucket.Take(now, cost)
-	return 0
+	return at, true
 }
 
 func (p *parent) credit(cost float64) {

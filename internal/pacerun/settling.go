@@ -20,19 +20,19 @@ func settling(ctx context.Context, s *sheet, e *env) error {
 		if err != nil {
 			return err
 		}
-		s.between(fmt.Sprintf("true cost/configured, %d estimated as %d", c.truth, c.estimate), rate/100, 0.99, 1.01)
+		s.between(fmt.Sprintf("true cost/configured, %d estimated as %d", c.truth, c.estimate), rate/20, 0.99, 1.01)
 	}
 	return nil
 }
 
-// settledPace is the true cost per second that leaves a key at 100/s.
+// settledPace is the true cost per second that leaves a key at 20/s.
 func settledPace(ctx context.Context, e *env, estimate, truth int64) (float64, error) {
 	const (
 		begin   = 2 * time.Second // until the burst is made up for
 		watched = 20 * time.Second
 	)
 	key := fmt.Sprintf("%d for %d", estimate, truth)
-	sys, err := newSystem(ctx, e.client, throttle.Policy{Key: key, Limit: limit("100/s", 10)})
+	sys, err := newSystem(ctx, e.client, throttle.Policy{Key: key, Limit: limit("20/s", 10)})
 	if err != nil {
 		return 0, err
 	}

@@ -71,9 +71,9 @@ local function charge(b, cost, slot)
   end
 end
 
--- Corrects what a job was charged by the difference to what it truly cost. A bucket
--- is credited with no more than is left of that charge if it has leaked since its slot:
--- more would be a burst on top of the burst.
+-- Corrects what a job was charged by the difference to what it truly cost. What may have
+-- leaked of its charge since its slot is not credited: it would be taken out of the
+-- charges of others, and be a burst on top of the burst.
 local function settle(b, r, cost)
   local off = cost - r.cost
   if off == 0 then return end
@@ -82,7 +82,7 @@ local function settle(b, r, cost)
     if off > 0 then
       x.level = x.level + off
     else
-      local left = r.cost - math.max(0, worth(x, r.slot, math.max(r.slot, now))) * x.rate / x.period
+      local left = r.cost - worth(x, r.slot, math.max(r.slot, now)) * x.rate / x.period
       x.level = math.max(0, x.level - math.max(0, math.min(-off, left)))
     end
     for _, q in ipairs(load_quotas(x)) do
