@@ -135,3 +135,55 @@ func (s *simulation) keepsPolicy(p throttle.Policy, keys map[string]bool) {
 		}
 	}
 }
+
+// Every job gets through, whatever is changed while jobs wait and are under way: rates,
+// parents, weights, minimums, quotas, holds, and what runs turn out to cost.
+func TestEveryJobGetsThroughWhateverChanges(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		checks(t, d.few(20))
+		rapid.Check(t, func(t *rapid.T) {
+			d.reset(t)
+			family := drawFamily(t)
+			d.family(t, family...)
+			s := newSimulation(t, d)
+			s.poll = 1000 * time.Hour
+			s.schedulers = rapid.IntRange(1, 3).Draw(t, "schedulers")
+			s.latency = between(t, 0, 150*time.Millisecond)
+			s.work = between(t, 0, 2*time.Second)()
+			seldom := rapid.SampledFrom([]bool{false, false, false, false, false, true})
+			s.miss = func() bool { return seldom.Draw(t, "missed") }
+			s.cost = func(x departure) int64 { return rapid.Int64Range(0, 2*x.Cost).Draw(t, "true cost") }
+			s.end = func(departure) (string, time.Duration) {
+				what := rapid.SampledFrom([]string{script.Done, script.Done, script.Done, script.Dead, script.Return, script.Retry}).Draw(t, "end")
+				return what, between(t, 0, 3*time.Second)()
+			}
+			for _, p := range family {
+				s.enqueue(drawJobs(t, p.Key, 3)...)
+			}
+			for range rapid.IntRange(1, 5).Draw(t, "changes") {
+				s.forward(between(t, 0, 3*time.Second)())
+				switch rapid.IntRange(0, 4).Draw(t, "change") {
+				case 0:
+					s.stop()
+					s.forward(between(t, 0, 9*time.Second)())
+					s.start()
+				case 1:
+					held := family[rapid.IntRange(0, len(family)-1).Draw(t, "held")].Key
+					s.control(script.Pause, time.Time{}, held)
+					s.forward(between(t, 0, 9*time.Second)())
+					s.control(script.Resume, time.Time{}, held)
+				case 2:
+					s.control(script.CoolDown, s.now.Add(between(t, 0, 9*time.Second)()), "m*")
+				default:
+					var pairs []string
+					for _, p := range drawFamily(t) {
+						pairs = append(pairs, p.Key, throttle.PolicyText(p))
+					}
+					s.call(d.scripts.Policies(0, 1, rules(pairs...)))
+				}
+			}
+			s.drain(100_000 * 24 * time.Hour)
+		})
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/weirq/weir/throttle"
 	"github.com/weirq/weir/throttle/internal/script"
@@ -321,5 +322,39 @@ func TestDamagedTailLeavesTheKeyToTheNextSource(t *testing.T) {
 			require.LessOrEqual(t, len(s.departures), 3, tail)
 			require.NotEmpty(t, s.departures, tail)
 		}
+	})
+}
+
+// However late runs end and whatever they cost below their estimates, what truly left
+// keeps the limit in every window.
+func TestTrueCostsBelowTheirEstimatesKeepTheLimit(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		checks(t, d.few(30))
+		rapid.Check(t, func(t *rapid.T) {
+			l := drawLimit(t)
+			s := drawnSimulation(t, d, l, 1000)
+			s.latency = between(t, 0, 100*time.Millisecond)
+			s.work = between(t, 0, 3*time.Second)()
+			truth := make(map[string]int64)
+			s.cost = func(x departure) int64 {
+				truth[x.ID] = rapid.Int64Range(0, x.Cost).Draw(t, "true cost")
+				return truth[x.ID]
+			}
+			s.end = func(departure) (string, time.Duration) {
+				return rapid.SampledFrom([]string{script.Done, script.Done, script.Dead, script.Retry}).Draw(t, "end"), between(t, 0, time.Second)()
+			}
+			s.enqueue(drawJobs(t, "k", rapid.SampledFrom([]int64{1, 5, 30}).Draw(t, "max cost"))...)
+			s.drain(100 * 24 * time.Hour)
+			var left []departure
+			for _, x := range s.departures {
+				if x.Cost = truth[x.ID]; x.Cost > 0 {
+					left = append(left, x)
+				}
+			}
+			if s.departures = left; len(left) > 0 {
+				s.keepsLimit(l, "k")
+			}
+		})
 	})
 }

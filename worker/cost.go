@@ -36,9 +36,10 @@ var ErrNoJob = errors.New("the context belongs to no job: pass on the one that t
 // quotas and its parents are corrected by the difference. The last call counts.
 //
 // An estimate that is too low is made good in full. One that is too high is made good as
-// far as its charge cannot have leaked since the slot: in full if the attempt ends within
-// the time in which its true cost leaks, and not at all once the estimate has. More would
-// be a burst on top of the burst. A job that is dropped, see [Outcome],
+// far as its charge cannot have leaked since the slot, and is not promised to jobs that
+// have their slots: in full if the attempt ends within the time in which its true cost
+// leaks, and not at all once the estimate has. More would be a burst on top of the burst.
+// A job that is dropped, see [Outcome],
 // costs nothing unless this says otherwise.
 //
 // ctx is the handler's context or one made from it.

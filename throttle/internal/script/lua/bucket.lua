@@ -50,7 +50,7 @@ local function bucket(key)
   local b = buckets[key]
   if b then return b end
   local v = redis.call('HMGET', SHARD .. 'b:' .. key,
-    'level', 'at', 'policy', 'version', 'seq', 'backlog', 'out', 'flight', 'own', 'hold', 'family', 'kin', 'home')
+    'level', 'at', 'policy', 'version', 'seq', 'backlog', 'out', 'flight', 'own', 'hold', 'family', 'kin', 'home', 'ahead')
   b = {
     key = key,
     w = SHARD .. 'w:' .. key, d = SHARD .. 'd:' .. key,
@@ -62,6 +62,9 @@ local function bucket(key)
     resting = v[1] and not v[5], -- kept for its level alone, which expires
     below = 0,
   }
+  -- What was promised to slots that lay ahead, as a bucket of its own: see settle.
+  local ahead, last = string.match(v[14] or '', '^(%S+) (%S+)$')
+  b.ahead, b.last_slot = tonumber(ahead) or 0, tonumber(last) or 0
   if v[12] then
     -- "below epoch vtime tag_epoch tag owed outage booked last", see family.lua
     local k = {}

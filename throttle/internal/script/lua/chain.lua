@@ -66,14 +66,25 @@ local function charge(b, cost, slot)
       x.level = math.max(x.level, worth(x, now, slot) * x.rate / x.period)
     end
     x.level = x.level + cost
+    if slot > now then
+      x.ahead = math.max(0, x.ahead - math.max(0, slot - x.last_slot) * x.rate / x.period) + cost
+      x.last_slot = math.max(x.last_slot, slot)
+    end
     if x.more and x.more.ramp then x.kin, x.last = true, slot end
     for _, q in ipairs(load_quotas(x)) do count(x, q, slot, cost) end
   end
 end
 
+-- The least that x has to hold for the slots that it has promised: what leaks until the
+-- last of them, and what is left of their charges then.
+local function promised(x)
+  if x.last_slot <= now then return 0 end
+  return worth(x, now, x.last_slot) * x.rate / x.period + x.ahead
+end
+
 -- Corrects what a job was charged by the difference to what it truly cost. What may have
--- leaked of its charge since its slot is not credited: it would be taken out of the
--- charges of others, and be a burst on top of the burst.
+-- leaked of its charge since its slot is not credited, nor what is promised to others:
+-- it would be taken out of their charges, and be a burst on top of the burst.
 local function settle(b, r, cost)
   local off = cost - r.cost
   if off == 0 then return end
@@ -83,7 +94,8 @@ local function settle(b, r, cost)
       x.level = x.level + off
     else
       local left = r.cost - worth(x, r.slot, math.max(r.slot, now)) * x.rate / x.period
-      x.level = math.max(0, x.level - math.max(0, math.min(-off, left)))
+      local least = math.min(x.level, promised(x))
+      x.level = math.max(0, least, x.level - math.max(0, math.min(-off, left)))
     end
     for _, q in ipairs(load_quotas(x)) do
       if off > 0 then count(x, q, now, off) else uncount(x, q, r.slot, -off) end

@@ -18,7 +18,7 @@
 --   dead:why       hash: "id key" -> "attempts reason"
 --   moving         set: key whose jobs belong to another shard
 --   trail          stream: who changed what
---   b:KEY          hash: the bucket
+--   b:KEY          hash: the bucket, see bucket.lua
 --   w:KEY          sorted set: waiting job -> its place in the line
 --   d:KEY          sorted set: delayed job -> instant at which it joins the line again
 --   j:KEY          hash: job -> encoded job

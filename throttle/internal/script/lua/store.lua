@@ -23,6 +23,7 @@ local function store(b)
       'seq', int(b.seq), 'backlog', int(b.backlog), 'out', int(b.out), 'flight', int(b.flight),
       'own', b.own, 'hold', b.hold, 'family', b.family)
     if b.kin then redis.call('HSET', name, 'kin', kin_text(b)) end
+    if b.ahead > 0 then redis.call('HSET', name, 'ahead', exact(b.ahead) .. ' ' .. int(b.last_slot)) end
     if rules().shards > 0 then redis.call('HSET', name, 'home', b.home and int(b.home) or '') end
     store_quotas(b, name)
     if b.resting then redis.call('PERSIST', name) end
