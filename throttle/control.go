@@ -115,7 +115,7 @@ func (q *Queue) spreadHolds(ctx context.Context) error {
 	return nil
 }
 
-func (q *Queue) spreadHold(ctx context.Context, name string, h hold) error {
+func (q *Queue) spreadHold(ctx context.Context, name string, h holdState) error {
 	var calls []*script.Call
 	for shard := range q.store.shards {
 		if shard == q.store.natural(name) || isPattern(name) {

@@ -17,7 +17,7 @@ func NewQueueOn(ctx context.Context, client redis.UniversalClient, config QueueC
 func ShardOf(q *Queue, key string) int { return q.store.shard(key) }
 
 // PolicyText is a policy as the scripts store it.
-func PolicyText(p Policy) string { return p.withDefaults().text() }
+func PolicyText(p Policy) string { return p.WithDefaults().text() }
 
 // MaxWait stands for every longer wait.
 const MaxWait = maxWait

@@ -55,7 +55,7 @@ func (j Job) withDefaults() Job {
 		j.Pool = DefaultPool
 	}
 	if j.Policy != nil {
-		p := j.Policy.withDefaults()
+		p := j.Policy.WithDefaults()
 		p.Key = j.Key
 		j.Policy = &p
 	}

@@ -38,7 +38,7 @@ type StoredPolicy struct {
 func (q *Queue) SetPolicies(ctx context.Context, policies []Policy) error {
 	policies = slices.Clone(policies)
 	for i, p := range policies {
-		policies[i] = p.withDefaults()
+		policies[i] = p.WithDefaults()
 	}
 	if err := ValidatePolicies(policies); err != nil {
 		return err
@@ -132,7 +132,7 @@ func difference(before []StoredPolicy, after []Policy) string {
 // thousands of keys. It stays until RemovePolicy, whatever the config file says.
 // Nothing is written if it is invalid, also together with the stored ones.
 func (q *Queue) SetPolicy(ctx context.Context, p Policy) error {
-	p = p.withDefaults()
+	p = p.WithDefaults()
 	if err := p.Validate(); err != nil {
 		return err
 	}

@@ -51,9 +51,9 @@ var DefaultPolicy = Policy{
 	MaxInFlight: 100,
 }
 
-// withDefaults is the policy in the one form in which it is stored and read back. It
+// WithDefaults is the policy in the one form in which it is stored and read back. It
 // shares nothing with p that could be changed.
-func (p Policy) withDefaults() Policy {
+func (p Policy) WithDefaults() Policy {
 	if p.MaxInFlight == 0 {
 		p.MaxInFlight = DefaultPolicy.MaxInFlight
 	}

@@ -133,7 +133,7 @@ func TestDefaultsLeaveTheCallersPolicyAlone(t *testing.T) {
 		Hours:  &Hours{Zone: utc, Open: []Opening{{Days: []time.Weekday{0, 1, 1}, To: time.Hour}}},
 		Ramp:   &Ramp{From: 0.5, Over: time.Minute},
 	}
-	p := given.withDefaults()
+	p := given.WithDefaults()
 	require.Equal(t, Policy{
 		Parent: "a", Weight: 1, MaxInFlight: 100,
 		Quotas: []Quota{{Limit: 1, Per: day, Window: Sliding}},

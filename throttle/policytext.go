@@ -104,7 +104,7 @@ func readList(data []byte, into ...any) error {
 // text is a valid policy, without its key, as it is stored: "rate period burst max",
 // the period in µs, and a space and the JSON of a storedPolicy where there is more.
 func (p Policy) text() string {
-	p = p.withDefaults()
+	p = p.WithDefaults()
 	head := fmt.Sprintf("%d %d %d %d", p.Limit.Rate, p.Limit.Period.Microseconds(), p.Limit.Burst, p.MaxInFlight)
 	s := storedPolicy{Parent: p.Parent}
 	for _, q := range p.Quotas {
@@ -188,7 +188,7 @@ func readPolicy(text string) (Policy, error) {
 	if err := s.fill(&p); err != nil {
 		return Policy{}, err
 	}
-	return p.withDefaults(), nil
+	return p.WithDefaults(), nil
 }
 
 // fill adds what s has to p. A period below zero is out of bounds as well as zero is, and

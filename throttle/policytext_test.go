@@ -35,7 +35,7 @@ func TestPolicyText(t *testing.T) {
 		require.Equal(t, want, p.text())
 		back, err := policyFromText(p.Key, want)
 		require.NoError(t, err)
-		require.Equal(t, p.withDefaults(), back)
+		require.Equal(t, p.WithDefaults(), back)
 	}
 }
 
@@ -99,9 +99,9 @@ func TestPoliciesAreReadBack(t *testing.T) {
 		require.Regexp(t, `^\d+ \d+ \d+ \d+( \{.+\})?$`, text)
 		back, err := policyFromText(p.Key, text)
 		require.NoError(t, err, text)
-		require.Equal(t, p.withDefaults(), back)
+		require.Equal(t, p.WithDefaults(), back)
 		require.Equal(t, text, back.text())
-		require.Equal(t, p.withDefaults().text(), text)
+		require.Equal(t, p.WithDefaults().text(), text)
 	})
 }
 

@@ -68,13 +68,13 @@ func legible(what, text string) string {
 	return text
 }
 
-// hold is what holds a name, as stored: see policy.lua.
-type hold struct {
+// holdState is what holds a name, as stored: see policy.lua.
+type holdState struct {
 	paused, draining bool
 	cool             time.Time
 }
 
-func parseHold(text string) (h hold) {
+func parseHold(text string) (h holdState) {
 	var paused, draining, cool, resumed int64
 	if n, _ := fmt.Sscan(text, &paused, &draining, &cool, &resumed); n == 4 {
 		h.paused, h.draining = paused == 1, draining == 1
@@ -85,7 +85,7 @@ func parseHold(text string) (h hold) {
 	return h
 }
 
-func (h hold) String() string {
+func (h holdState) String() string {
 	var parts []string
 	if h.paused {
 		parts = append(parts, "paused")

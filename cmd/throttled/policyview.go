@@ -45,26 +45,16 @@ type rampView struct {
 const utc = "UTC"
 
 func viewOf(p throttle.Policy, source throttle.Source) policyView {
+	p = p.WithDefaults()
 	v := policyView{
 		Key: p.Key, Source: string(source),
 		Rate: throttle.FormatRate(p.Limit.Rate, p.Limit.Period), Burst: p.Limit.Burst, MaxInFlight: p.MaxInFlight,
 		Parent: p.Parent, Weight: p.Weight, Minimum: p.Minimum.String(),
 	}
-	if v.MaxInFlight == 0 {
-		v.MaxInFlight = throttle.DefaultPolicy.MaxInFlight
-	}
-	if v.Parent != "" && v.Weight == 0 {
-		v.Weight = 1
-	}
 	for _, q := range p.Quotas {
-		quota := quotaView{Limit: q.Limit, Per: brief(q.Per), Window: string(q.Window), Zone: q.Zone, text: q.String()}
-		if quota.Window == "" {
-			quota.Window = string(throttle.Sliding)
-		}
-		if quota.Zone == utc {
-			quota.Zone = ""
-		}
-		v.Quotas = append(v.Quotas, quota)
+		v.Quotas = append(v.Quotas, quotaView{
+			Limit: q.Limit, Per: brief(q.Per), Window: string(q.Window), Zone: q.Zone, text: q.String(),
+		})
 	}
 	if p.Hours != nil {
 		v.Hours = &hoursView{Zone: p.Hours.Zone}
