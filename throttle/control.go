@@ -97,19 +97,11 @@ func (q *Queue) controlCalls(what string, till int64, names []string, families b
 // until then each is only where its name hashes to.
 func (q *Queue) spreadHolds(ctx context.Context) error {
 	for shard := range q.store.shards {
-		for cursor := uint64(0); ; {
-			pairs, next, err := q.store.client.HScan(ctx, script.HoldKey(shard), cursor, "", scanPage).Result()
-			if err != nil {
-				return err
-			}
-			for i := 0; i+1 < len(pairs); i += 2 {
-				if err := q.spreadHold(ctx, pairs[i], parseHold(pairs[i+1])); err != nil {
-					return err
-				}
-			}
-			if cursor = next; cursor == 0 {
-				break
-			}
+		err := q.store.scan(ctx, script.HoldKey(shard), func(name, text string) error {
+			return q.spreadHold(ctx, name, parseHold(text))
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -113,7 +113,7 @@ func TestDrainingKeyTakesNoNewJobs(t *testing.T) {
 		{Key: "shop/a", ID: "1", Type: "t"}, {Key: "shop/a", ID: "2", Type: "t"}, {Key: "other", ID: "3", Type: "t"},
 	})
 	require.ErrorIs(t, err, throttle.ErrDraining)
-	require.ErrorContains(t, err, `1 jobs of key "shop/a"`)
+	require.ErrorContains(t, err, `by key "shop/a"`)
 	require.Equal(t, []string{"1", "", "3"}, []string{receipts[0].ID, receipts[1].ID, receipts[2].ID})
 	require.True(t, receipts[0].Duplicate, "it is there")
 	require.NoError(t, q.Resume(ctx, "shop/*"))
@@ -228,4 +228,42 @@ func TestControlRefusesNamesThatCannotBe(t *testing.T) {
 	changes, err := q.Trail(ctx, 10)
 	require.NoError(t, err)
 	require.Empty(t, changes, "nothing was written")
+}
+
+func TestHoldsAreListed(t *testing.T) {
+	q := queueOn(t, throttletest.StartRedis(t).Client())
+	ctx := t.Context()
+	until := time.Now().Add(time.Hour).Truncate(time.Second).UTC()
+	require.NoError(t, q.Pause(ctx, "b", "a*"))
+	require.NoError(t, q.Drain(ctx, "b"))
+	require.NoError(t, q.CoolDown(ctx, until, "c"))
+	require.NoError(t, q.CoolDown(ctx, time.Now().Add(-time.Hour), "over"))
+	require.NoError(t, q.Pause(ctx, "gone"))
+	require.NoError(t, q.Resume(ctx, "gone"))
+	holds, err := q.Holds(ctx)
+	require.NoError(t, err)
+	for i := range holds {
+		holds[i].CoolUntil = holds[i].CoolUntil.UTC()
+	}
+	none := time.Time{}.UTC()
+	require.Equal(t, []throttle.HeldName{
+		{Name: "a*", Paused: true, CoolUntil: none}, {Name: "b", Paused: true, Draining: true, CoolUntil: none}, {Name: "c", CoolUntil: until},
+	}, holds)
+	require.True(t, holds[0].Matches("abc"))
+	require.False(t, holds[0].Matches("b"))
+	require.True(t, holds[1].Matches("b"))
+}
+
+// Only an event can tell when a job of a paused key leaves.
+func TestPausedJobsHaveNoDeparture(t *testing.T) {
+	q := queueOn(t, throttletest.StartRedis(t).Client())
+	ctx := t.Context()
+	require.NoError(t, q.Pause(ctx, "k"))
+	r, err := q.Enqueue(ctx, throttle.Job{Key: "k", ID: "1", Type: "t"})
+	require.NoError(t, err)
+	require.Zero(t, r.EstimatedDeparture)
+	require.NoError(t, q.Resume(ctx, "k"))
+	job, err := q.Job(ctx, "k", "1")
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), job.EstimatedDeparture, 5*time.Second)
 }

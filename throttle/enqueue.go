@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weirq/weir/throttle/internal/script"
@@ -22,7 +26,7 @@ func (q *Queue) Enqueue(ctx context.Context, job Job) (Receipt, error) {
 
 // EnqueueMany puts jobs into their buckets in one pipeline; jobs of one key keep
 // their order. If one job is invalid nothing is written, and the error names it as
-// jobs[i]. If Redis fails on the way, or a key takes no new jobs ([ErrDraining]), the
+// jobs[i]. If Redis fails on the way, or a key takes no new jobs (a [*DrainingError]), the
 // receipts of the jobs that were not stored, or may not have been, have an empty ID; to enqueue the same jobs with
 // the same ids again is safe.
 func (q *Queue) EnqueueMany(ctx context.Context, jobs []Job) ([]Receipt, error) {
@@ -31,8 +35,28 @@ func (q *Queue) EnqueueMany(ctx context.Context, jobs []Job) ([]Receipt, error) 
 	})
 }
 
-// ErrDraining is returned for a job whose key takes no new ones.
-var ErrDraining = errors.New("the key is being drained: it takes no new jobs until it is resumed")
+// ErrDraining is matched by every [*DrainingError] through errors.Is.
+var ErrDraining = errors.New("the key takes no new jobs")
+
+// A DrainingError names keys that took no new jobs, because they or a parent of theirs
+// are being drained.
+type DrainingError struct{ Keys []string }
+
+func (e *DrainingError) Error() string {
+	const most = 5
+	shown := make([]string, 0, most)
+	for _, key := range e.Keys[:min(most, len(e.Keys))] {
+		shown = append(shown, strconv.Quote(key))
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(e.Keys) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return "no new jobs are taken, until it is resumed, by key " + text
+}
+
+// Is makes errors.Is(err, ErrDraining) true.
+func (e *DrainingError) Is(target error) bool { return target == ErrDraining }
 
 // A chunk of jobs goes to Redis in one script call.
 const (
@@ -50,7 +74,7 @@ type chunk struct {
 func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) error) ([]Receipt, error) {
 	b := batch{
 		queue: q, shards: make(map[int][]chunk), homes: make(map[string]int),
-		receipts: make([]Receipt, len(jobs)), draining: make(map[string]int),
+		receipts: make([]Receipt, len(jobs)), draining: make(map[string]bool),
 	}
 	now := time.Now()
 	for i, job := range jobs {
@@ -79,8 +103,8 @@ func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) 
 	for len(b.shards) > 0 {
 		b.send(ctx)
 	}
-	for key, n := range b.draining {
-		b.errs = append(b.errs, fmt.Errorf("%d jobs of key %q: %w", n, key, ErrDraining))
+	if len(b.draining) > 0 {
+		b.errs = append(b.errs, &DrainingError{Keys: slices.Sorted(maps.Keys(b.draining))})
 	}
 	if len(b.errs) > 0 {
 		return b.receipts, fmt.Errorf("enqueue: %w", errors.Join(b.errs...))
@@ -94,8 +118,8 @@ func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) 
 type batch struct {
 	queue    *Queue
 	shards   map[int][]chunk
-	homes    map[string]int // where the jobs of a key were sent first
-	draining map[string]int // jobs that were refused, by key
+	homes    map[string]int  // where the jobs of a key were sent first
+	draining map[string]bool // keys that took no jobs
 	receipts []Receipt
 	errs     []error
 }
@@ -133,7 +157,7 @@ func (b *batch) stored(c chunk, n int, now int64, at script.Place) {
 	e, index := c.entries[n], c.index[n]
 	switch {
 	case at.State == script.Draining:
-		b.draining[e.Key]++
+		b.draining[e.Key] = true
 	case at.State != script.Moved:
 		b.receipts[index] = receipt(e.Key, e.ID, now, at)
 	case c.hops == mostHops:
@@ -159,10 +183,11 @@ func addToChunks(chunks []chunk, e script.Entry, index, hops int) []chunk {
 }
 
 func receipt(key, id string, now int64, at script.Place) Receipt {
-	return Receipt{
-		Key: key, ID: id, Position: at.Position, Duplicate: at.Known,
-		EstimatedDeparture: time.UnixMicro(now).Add(microseconds(at.Wait)),
+	r := Receipt{Key: key, ID: id, Position: at.Position, Duplicate: at.Known}
+	if wait := microseconds(at.Wait); wait < maxWait {
+		r.EstimatedDeparture = time.UnixMicro(now).Add(wait)
 	}
+	return r
 }
 
 // microseconds is a Duration of us µs, the longest one if there are too many.

@@ -141,7 +141,7 @@ func (q *Queue) SetPolicy(ctx context.Context, p Policy) error {
 		return err
 	}
 	if err := validateTogether(nil, append([]StoredPolicy{{p, Live}}, replaced(stored, p.Key)...)); err != nil {
-		return err
+		return because(fmt.Sprintf("with this policy of %q", p.Key), fmt.Sprintf("the live policy of %q: ", p.Key), err)
 	}
 	families, err := q.prepare(ctx, []Policy{p}, stored)
 	if err == nil {
@@ -165,7 +165,7 @@ func (q *Queue) RemovePolicy(ctx context.Context, name string) error {
 	}
 	rest := slices.DeleteFunc(slices.Clone(stored), func(p StoredPolicy) bool { return p.Key == name && p.Source == Live })
 	if err := validateTogether(nil, effective(rest)); err != nil {
-		return err
+		return because(fmt.Sprintf("without the live policy of %q", name), "", err)
 	}
 	families, err := q.prepare(ctx, nil, stored)
 	if err == nil {
@@ -200,24 +200,14 @@ func (q *Queue) Policies(ctx context.Context) ([]StoredPolicy, error) {
 	return list, nil
 }
 
-const scanPage = 1000 // names a step
-
 func (q *Queue) readPolicies(ctx context.Context, name string, source Source, into map[string]StoredPolicy) error {
-	for cursor := uint64(0); ; {
-		pairs, next, err := q.store.client.HScan(ctx, name, cursor, "", scanPage).Result()
-		if err != nil {
-			return err
+	return q.store.scan(ctx, name, func(key, text string) error {
+		// A damaged one counts as absent, as it does for the scripts.
+		if p, err := policyFromText(key, text); err == nil {
+			into[string(source)+" "+p.Key] = StoredPolicy{p, source}
 		}
-		for i := 0; i+1 < len(pairs); i += 2 {
-			// A damaged one counts as absent, as it does for the scripts.
-			if p, err := policyFromText(pairs[i], pairs[i+1]); err == nil {
-				into[string(source)+" "+p.Key] = StoredPolicy{p, source}
-			}
-		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
-	}
+		return nil
+	})
 }
 
 // keeps tells whether a shard keeps the policy of a name. Once there are families all
@@ -287,6 +277,15 @@ func bySource(stored []StoredPolicy) (live, file []StoredPolicy) {
 		}
 	}
 	return live, file
+}
+
+// because tells what change brings about an error that is about another policy.
+func because(change, own string, err error) error {
+	var e *InvalidError
+	if !errors.As(err, &e) || own != "" && strings.HasPrefix(e.Field, own) {
+		return err
+	}
+	return &InvalidError{Field: change + ", " + e.Field, Value: e.Value, Allowed: e.Allowed}
 }
 
 // effective drops the policies of the file that live ones of the same name replace.

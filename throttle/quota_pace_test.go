@@ -272,3 +272,26 @@ func TestIdleKeyKeepsItsQuotasUntilTheirWindowsEnd(t *testing.T) {
 		}, append(withoutReplies(d.names(t)), script.ShardName(0)+"sweep"))
 	})
 }
+
+// A receipt counts the windows that the jobs ahead take up, once.
+func TestEstimatesBehindQuotasAreTrue(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		for _, w := range []throttle.Window{throttle.Sliding, throttle.Fixed} {
+			t.Run(string(w), func(t *testing.T) {
+				d.reset(t)
+				d.set(t, time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC))
+				d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "10/s", 1), Quotas: []throttle.Quota{{Limit: 3, Per: 10 * time.Second, Window: w}}})
+				s := newSimulation(t, d)
+				now, places := s.call(d.scripts.Enqueue(0, entries("k", ids(10)...))).Places()
+				s.open = 10
+				from := s.now
+				s.drain(time.Minute)
+				require.Equal(t, from.UnixMicro(), now)
+				for i, at := range s.slots("k", from) {
+					require.InDelta(t, at.Seconds(), float64(places[i].Wait)/1e6, 1, "job %d", i+1)
+				}
+			})
+		}
+	})
+}

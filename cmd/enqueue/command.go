@@ -25,7 +25,7 @@ have ids. A job that has ended is forgotten, and its id is free again.
 
 Exit codes:
   0    all enqueued, duplicates included
-  1    some lines failed, the rest is enqueued
+  1    some lines failed, the rest is enqueued; or the key takes no new jobs
   2    wrong usage or invalid input, nothing enqueued
   3    Redis unavailable; says how much was enqueued before
   130  interrupted; says how much was enqueued before`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weirq/weir/throttle"
@@ -126,10 +127,30 @@ func (b *bulk) enqueue(ctx context.Context, batch []entry) error {
 	if reported := b.report(batch, receipts); reported != nil {
 		return reported
 	}
-	if err != nil {
+	if err != nil && !b.refused(batch, receipts, err) {
 		return b.lost(ctx, batch, receipts, err)
 	}
 	return nil
+}
+
+// refused counts the lines whose keys take no new jobs as failed, and tells whether that
+// was all that went wrong.
+func (b *bulk) refused(batch []entry, receipts []throttle.Receipt, err error) bool {
+	var draining *throttle.DrainingError
+	if !errors.As(err, &draining) {
+		return false
+	}
+	all := true
+	for i, e := range batch {
+		switch {
+		case i < len(receipts) && receipts[i].ID != "":
+		case slices.Contains(draining.Keys, e.job.Key):
+			b.fail(fmt.Errorf("line %d: %w", e.line, &throttle.DrainingError{Keys: []string{e.job.Key}}))
+		default:
+			all = false
+		}
+	}
+	return all
 }
 
 // lost tells what is known after Redis failed. A receipt without an id is of a

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+
+	"github.com/weirq/weir/throttle"
 )
 
 // enqueueOne enqueues the job that the flags describe. All of it is checked
@@ -42,6 +44,9 @@ func enqueueOne(ctx context.Context, s settings, term terminal) error {
 		job.NotBefore = t.now().Add(s.delay)
 	}
 	receipt, err := t.queue.Enqueue(ctx, job)
+	if errors.Is(err, throttle.ErrDraining) {
+		return &failure{code: exitSomeFailed, err: err}
+	}
 	if err != nil {
 		return &failure{code: exitCode(ctx, err), err: err}
 	}

@@ -14,7 +14,7 @@ type printed struct {
 	ID                 string `json:"id"`
 	Key                string `json:"key"`
 	Position           int64  `json:"position"`
-	EstimatedDeparture string `json:"estimated_departure"`
+	EstimatedDeparture string `json:"estimated_departure,omitempty"`
 	Duplicate          bool   `json:"duplicate"`
 	Line               int    `json:"line,omitempty"`
 }
@@ -43,10 +43,18 @@ func writeText(w io.Writer, r throttle.Receipt, now time.Time) error {
 	return err
 }
 
-// stamp is RFC 3339 with milliseconds, in UTC.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+// stamp is RFC 3339 with milliseconds, in UTC; empty for no time.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
 
 func departure(at, now time.Time) string {
+	if at.IsZero() {
+		return "not known: the key or a parent is paused"
+	}
 	in := at.Sub(now).Round(time.Millisecond)
 	if in <= 0 {
 		return stamp(at) + " (now)"

@@ -34,7 +34,9 @@ func newCoolDown(term terminal) *cobra.Command {
 		check: func(args []string, set *pflag.FlagSet) (err error) {
 			forIt, untilIt := set.Changed("for"), set.Changed("until")
 			switch {
-			case forIt == untilIt:
+			case forIt && untilIt:
+				return errors.New("--for and --until exclude each other: give one of them")
+			case !forIt && !untilIt:
 				return errors.New("how long is missing: give either --for or --until")
 			case forIt && (span <= 0 || span > throttle.MaxCoolDown):
 				return fmt.Errorf("--for %v is not allowed: want a duration above 0 and up to %s", span, brief(throttle.MaxCoolDown))
@@ -56,6 +58,9 @@ func newCoolDown(term terminal) *cobra.Command {
 			}
 			if err := c.queue.CoolDown(ctx, end, args...); err != nil {
 				return err
+			}
+			if now, err := c.now(ctx); err == nil && !end.After(now) {
+				return c.printHeld(args, "not cooling down", "") // it ended one, if there was one
 			}
 			return c.printHeld(args, "cooling down", stamp(end))
 		},

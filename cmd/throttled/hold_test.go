@@ -40,7 +40,9 @@ func TestPauseAndResume(t *testing.T) {
 	}
 	require.False(t, explained(t, q, "d").Paused)
 
-	require.Equal(t, "a: resumed\nb1: resumed\n", ask(t, r, "resume", "a", "b1"))
+	require.Equal(t, `a           paused`, strings.Split(ask(t, r, "holds"), "\n")[1])
+	require.Contains(t, ask(t, r, "holds", "--json"), `{"name":"b*","paused":true,"draining":false}`)
+	require.Equal(t, "a: resumed\nb1: not held itself, but held by b* (paused)\n", ask(t, r, "resume", "a", "b1"))
 	require.False(t, explained(t, q, "a").Paused)
 	require.True(t, explained(t, q, "b1").Paused, "its pattern holds it")
 	require.Equal(t, text(`{"name":"b*","state":"resumed"}`), ask(t, r, "resume", "b*", "--json"))

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
+	"context"
+	"strings"
 
-	"github.com/weirq/weir/throttle"
+	"github.com/spf13/cobra"
 )
 
 const resumeHelp = `Resume ends pause, drain and cooldown under the same names: what a pattern holds, the
@@ -17,6 +18,43 @@ const resumeExamples = `  throttled resume billing crm
 func newResume(term terminal) *cobra.Command {
 	return request{
 		use: "resume NAME... [flags]", short: "End a pause, a drain or a cool-down", long: resumeHelp, example: resumeExamples,
-		args: []string{"NAME..."}, check: names, changes: true, run: hold((*throttle.Queue).Resume, "resumed"),
+		args: []string{"NAME..."}, check: names, changes: true, run: func(ctx context.Context, c *conn, names []string) error { return c.resume(ctx, names) },
 	}.command(term)
+}
+
+// resume lets names go and tells which of them held nothing, and which keys others
+// still hold.
+func (c *conn) resume(ctx context.Context, names []string) error {
+	before, err := c.queue.Holds(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.queue.Resume(ctx, names...); err != nil {
+		return err
+	}
+	after, err := c.queue.Holds(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		state := "not held itself"
+		for _, h := range before {
+			if h.Name == name {
+				state = "resumed"
+			}
+		}
+		var others []string
+		for _, h := range after {
+			if h.Name != name && !strings.Contains(name, "*") && h.Matches(name) {
+				others = append(others, shown(h.Name)+" ("+stateOf(h)+")")
+			}
+		}
+		if len(others) > 0 {
+			state += ", but held by " + strings.Join(others, ", ")
+		}
+		if err := c.printHeld([]string{name}, state, ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -38,11 +38,13 @@ local function open_at(b, at, level, ahead, cost)
       if open_from(b, late) > late then at = open_from(b, late) end
       if at > before then cause = 'hours' end
     end
+    local base = at
     for _, q in ipairs(load_quotas(b)) do
-      local free = quota_from(b, q, at, ahead + cost, cost)
+      local free = quota_from(b, q, base, ahead + cost, cost)
       if free > at then at, cause = free, 'quota' end
     end
-    if at == before then break end
+    -- Windows that what is ahead takes up are counted once.
+    if at == before or ahead > 0 and at > base then break end
   end
   return math.min(at, now + FOREVER), cause
 end

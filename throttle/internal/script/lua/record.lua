@@ -70,7 +70,7 @@ local function wait_behind(b, ahead, cost)
   local at = open_at(b, now, b.level + ahead, ahead, cost)
   for i, x in ipairs(chain(b)) do
     if i > 1 then
-      local out = x.out + x.below
+      local out = x.out + x.below + math.max(0, ahead - b.out)
       at = math.max(at, (open_at(x, at, x.level + out, out, cost)))
     end
   end
