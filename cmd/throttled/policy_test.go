@@ -175,7 +175,7 @@ func TestPolicyRemove(t *testing.T) {
 	code, out, stderr := try(t, r, "policy", "remove", "up")
 	require.Equal(t, exitInvalid, code)
 	require.Empty(t, out)
-	require.Equal(t, `throttled: the live policy of "child": parent "up" is not allowed: want a key that has a policy of its own`+"\n", stderr)
+	require.Equal(t, `throttled: without the live policy of "up", the live policy of "child": parent "up" is not allowed: want a key that has a policy of its own`+"\n", stderr)
 }
 
 func TestPolicyDiff(t *testing.T) {

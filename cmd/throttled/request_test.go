@@ -92,7 +92,7 @@ func TestWrongRequests(t *testing.T) {
 		{[]string{"resume", "a**"}, `NAME "a**" is not allowed: want at most one *`, ""},
 		{[]string{"drain", "\xff"}, `NAME "\xff" is not allowed: want valid UTF-8`, ""},
 		{[]string{"cooldown", "a"}, "how long is missing: give either --for or --until", ""},
-		{[]string{"cooldown", "a", "--for", "1m", "--until", "2030-01-01T00:00:00Z"}, "give either --for or --until", ""},
+		{[]string{"cooldown", "a", "--for", "1m", "--until", "2030-01-01T00:00:00Z"}, "exclude each other: give one of them", ""},
 		{[]string{"cooldown", "a", "--for", "0s"}, "--for 0s is not allowed: want a duration above 0 and up to 8784h", ""},
 		{[]string{"cooldown", "a", "--for", "8785h"}, "--for 8785h0m0s is not allowed", ""},
 		{[]string{"cooldown", "a", "--for", "10"}, `--for "10" is not allowed: want a duration with its unit, such as 10m`, "throttled cooldown"},
