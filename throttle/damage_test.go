@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weirq/weir/throttle"
@@ -223,5 +224,74 @@ func TestAuditCountsWhatIsBelowAParent(t *testing.T) {
 		require.Zero(t, repairs)
 		s.drain(time.Minute)
 		s.keepsParent(limit(t, "10/s", 1))
+	})
+}
+
+// No damage stops the other keys of a shard.
+func TestDamageOfRulesStopsNoOtherKey(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		base := "1000 1000000 1000 100 "
+		for _, tail := range []string{`{"q":[[5,1000000]]}`, `{"q":[[5,1000000,{},""]]}`, `{"open":["",60,120,180]}`, `{"q":[[1,1e300,"s",""]]}`} {
+			d.reset(t)
+			d.run(t, d.policies("bad", base+tail, "worse", "0 0 0 0"))
+			s := newSimulation(t, d)
+			for _, key := range []string{"bad", "worse", "good"} {
+				s.enqueue(entries(key, ids(3)...)...)
+			}
+			s.drain(time.Minute)
+		}
+		d.reset(t)
+		s := paced(t, d, "100/s", 10)
+		s.enqueue(entries("k", ids(5)...)...)
+		ctx := t.Context()
+		require.NoError(t, d.client.Set(ctx, script.ShardName(0)+"sweep", "junk", 0).Err())
+		require.NoError(t, d.client.ZAdd(ctx, script.ShardName(0)+"lease", redis.Z{Score: 0, Member: "junk"}).Err())
+		s.call(d.scripts.Expired(0, 10))
+		s.drain(time.Minute)
+	})
+}
+
+// Numbers that are none, or out of all bounds, count as those of an idle bucket.
+func TestDamagedNumbersCountAsIdle(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		for _, field := range []string{"level", "at", "seq", "backlog", "out", "flight", "home", "ahead", "kin"} {
+			for _, value := range []string{"nan", "inf", "-inf", "1e300", "-5", "nan nan nan", "inf inf inf inf inf inf inf inf inf"} {
+				d.reset(t)
+				d.family(t, throttle.Policy{Key: "p", Limit: limit(t, "100/s", 10)}, throttle.Policy{Key: "k", Limit: limit(t, "50/s", 5), Parent: "p"})
+				s := newSimulation(t, d)
+				s.enqueue(entries("k", ids(20)...)...)
+				s.forward(100 * time.Millisecond)
+				for _, key := range []string{"k", "p"} {
+					d.damage(t, name("b", key), field, value)
+					s.forward(50 * time.Millisecond)
+					s.call(d.scripts.Audit(0, key, "0", lease))
+				}
+				s.forward(5 * time.Second)
+				for _, key := range []string{"k", "p"} {
+					s.call(d.scripts.Audit(0, key, "0", lease))
+				}
+				s.drain(time.Minute)
+			}
+		}
+	})
+}
+
+// The children of a parent whose bucket was lost are found by the audit.
+func TestAuditFindsTheChildrenOfALostParent(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.family(t, throttle.Policy{Key: "p", Limit: limit(t, "10/s", 1)}, throttle.Policy{Key: "c", Limit: limit(t, "100/s", 1), Parent: "p"})
+		s := newSimulation(t, d)
+		s.poll = 1000 * time.Hour
+		s.enqueue(entries("c", ids(10)...)...)
+		s.stop()
+		s.forward(time.Second)
+		require.NoError(t, d.client.Del(t.Context(), name("b", "p")).Err())
+		s.start()
+		s.forward(time.Second)
+		s.call(d.scripts.Audit(0, "c", "0", lease))
+		s.drain(time.Minute)
 	})
 }

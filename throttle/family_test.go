@@ -371,3 +371,68 @@ func TestManyChildrenAreTakenInSteps(t *testing.T) {
 	require.Empty(t, slow)
 	s.keepsParent(limit(t, "1000/s", 1))
 }
+
+// A child that leaves its parent with jobs on their way lets the parent go on, and so
+// does a parent that becomes the child of its child.
+func TestParentsGoOnWhenTheirChildrenLeave(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		text := func(key, rate, parent string) []string {
+			return []string{key, throttle.PolicyText(throttle.Policy{Key: key, Limit: limit(t, rate, 5), Parent: parent})}
+		}
+		set := func(s *simulation, policies ...[]string) {
+			var pairs []string
+			for _, p := range policies {
+				pairs = append(pairs, p...)
+			}
+			s.call(d.scripts.Policies(0, 1, rules(pairs...)))
+		}
+		t.Run("leaves", func(t *testing.T) {
+			d.reset(t)
+			s := newSimulation(t, d)
+			s.poll = 1000 * time.Hour
+			set(s, text("g", "100/s", ""), []string{"p", throttle.PolicyText(throttle.Policy{Key: "p", Limit: limit(t, "1/s", 1), Parent: "g"})}, text("z", "100/s", "p"))
+			s.stop()
+			s.enqueue(entries("z", "1")...)
+			s.enqueue(entries("p", ids(5)...)...)
+			s.forward(2 * time.Second)
+			set(s, text("g", "100/s", ""), []string{"p", throttle.PolicyText(throttle.Policy{Key: "p", Limit: limit(t, "1/s", 1), Parent: "g"})}, text("z", "100/s", ""))
+			s.forward(time.Second)
+			s.start()
+			s.drain(time.Minute)
+		})
+		t.Run("turns round", func(t *testing.T) {
+			d.reset(t)
+			s := newSimulation(t, d)
+			s.poll = 1000 * time.Hour
+			set(s, text("a", "10/s", ""), text("b", "10/s", "a"))
+			s.stop()
+			s.enqueue(entries("a", ids(10)...)...)
+			s.enqueue(entries("b", ids(10)...)...)
+			s.forward(time.Second)
+			set(s, text("b", "10/s", ""), text("a", "10/s", "b"))
+			s.forward(time.Second)
+			s.start()
+			s.drain(time.Minute)
+		})
+	})
+}
+
+// What leaves of a parent's daily quota a moment before midnight, for the day to come, is
+// still counted when the parent is idle then.
+func TestQuotaOfAnIdleParentIsKeptForTheWindowToCome(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.set(t, time.Date(2026, 3, 1, 23, 50, 0, 0, time.UTC))
+		d.family(t, throttle.Policy{Key: "p", Limit: limit(t, "100/s", 100), Quotas: []throttle.Quota{{Limit: 5, Per: 24 * time.Hour, Window: throttle.Fixed}}},
+			throttle.Policy{Key: "c", Limit: limit(t, "100/s", 100), Parent: "p"})
+		s := newSimulation(t, d)
+		s.poll = time.Hour
+		s.enqueue(entries("c", ids(10)...)...)
+		s.forward(time.Hour)
+		require.Len(t, s.departures, 10)
+		s.enqueue(entries("c", "late-1", "late-2", "late-3")...)
+		s.forward(12 * time.Hour)
+		require.Equal(t, map[string]int64{"2026-03-01": 5, "2026-03-02": 5}, s.perDay("c", time.UTC))
+	})
+}

@@ -358,3 +358,46 @@ func TestTrueCostsBelowTheirEstimatesKeepTheLimit(t *testing.T) {
 		})
 	})
 }
+
+// A job may be dearer than a sliding quota by any factor: it takes a bounded number of
+// entries.
+func TestVeryDearJobTakesABoundedLog(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1000000000/s", throttle.MaxBurst), Quotas: []throttle.Quota{{Limit: 1, Per: time.Second, Window: throttle.Sliding}}})
+		s := newSimulation(t, d)
+		jobs := entries("k", "dear")
+		jobs[0].Cost = throttle.MaxCost
+		s.enqueue(jobs...)
+		s.forward(time.Second)
+		require.Len(t, s.departures, 1)
+		require.LessOrEqual(t, d.client.ZCard(t.Context(), script.ShardName(0)+"q:1000000:k").Val(), int64(64))
+	})
+}
+
+// Nobody knows how much of a charge has leaked when the rate changed meanwhile.
+func TestNothingIsCreditedAcrossAChangeOfTheRate(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		n := d.most(100)
+		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "100/s", 100), MaxInFlight: 1000})
+		s := newSimulation(t, d)
+		s.work = 5 * time.Second
+		first := true
+		s.cost = func(x departure) int64 {
+			if first {
+				first = false
+				return 0
+			}
+			return x.Cost
+		}
+		jobs := entries("k", "dear")
+		jobs[0].Cost = 100
+		s.enqueue(jobs...)
+		s.forward(2 * time.Second)
+		s.call(d.policies("*", policyText(1, time.Minute, int64(n), 1000)))
+		s.enqueue(entries("k", ids(2*n)...)...)
+		s.forward(10 * time.Second)
+		require.LessOrEqual(t, len(s.departures), 1+n)
+	})
+}

@@ -137,14 +137,19 @@ func (d *departures) retire(key string, m *meter) bool {
 	return true
 }
 
-// credit takes back from the meter of a key what a run was measured too dear.
-func (d *departures) credit(key string, cost int64) {
+// credit takes back what a run was measured too dear, from the meter of its key and its
+// parent.
+func (d *departures) credit(h *held, cost int64) {
+	if cost <= 0 {
+		return
+	}
 	d.mu.Lock()
-	m := d.meters[key]
+	m := d.meters[h.hold.Key]
 	d.mu.Unlock()
-	if m != nil && cost > 0 {
+	if m != nil {
 		m.credit(float64(cost))
 	}
+	d.parents.credit(h.parent, float64(cost))
 }
 
 // close has nothing leave any more and gives back what waits for its slot.

@@ -31,7 +31,7 @@ func (s *Server) settle(h *held, v verdict) {
 	}
 	s.places.leave(1)
 	if e := v.ending(throttle.Hold{}, &h.cost); e.Settled {
-		s.departures.credit(h.hold.Key, h.job.Cost-e.Cost)
+		s.departures.credit(h, h.job.Cost-e.Cost)
 	}
 	s.write(h, v)
 }

@@ -232,9 +232,6 @@ func (m *meter) miss(now time.Time) []*held {
 func (m *meter) credit(cost float64) {
 	m.mu.Lock()
 	m.bucket.Level = max(0, m.bucket.Level-cost)
-	if m.parent != nil {
-		m.parent.credit(cost)
-	}
 	m.mu.Unlock()
 	select {
 	case m.signal <- struct{}{}:

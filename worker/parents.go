@@ -95,7 +95,15 @@ func (p *parent) book(now, latest time.Time, cost float64) (at time.Time, booked
 	return at, true
 }
 
-func (p *parent) credit(cost float64) {
+// credit takes cost out of a parent's bucket, if it is in use: less was used than was
+// measured.
+func (s *parents) credit(key string, cost float64) {
+	s.mu.Lock()
+	p := s.byKey[key]
+	s.mu.Unlock()
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bucket.Level = max(0, p.bucket.Level-cost)

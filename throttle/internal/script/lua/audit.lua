@@ -34,7 +34,7 @@ local cursor = ARGV[2]
 local records = redis.call('HLEN', b.s)
 if cursor == '0' and records <= ATONCE then
   look(redis.call('HGETALL', b.s))
-  if (b.flight ~= flight or b.out ~= out) and redis.call('HLEN', b.j) > 0 then
+  if b.flight ~= flight or b.out ~= out then
     count_below(b, out - b.out)
     b.flight, b.out = flight, out
     arm(b, now)
@@ -52,7 +52,7 @@ if b.below > 0 and redis.call('ZCARD', SHARD .. 'lease') <= ATONCE then
   local below = 0
   for _, name in ipairs(redis.call('ZRANGE', SHARD .. 'lease', 0, ATONCE - 1)) do
     local id, other = string.match(name, '^(%S+) (.*)$')
-    local x = bucket(other)
+    local x = bucket(other or '')
     for i, link in ipairs(chain(x)) do
       local r = i > 1 and link == b and parse(redis.call('HGET', x.s, id))
       if r and r.state == 'r' then below = below + r.cost end
@@ -70,9 +70,26 @@ end
 local function attended()
   local at = tonumber(redis.call('ZSCORE', DUE, key) or '')
   if at and at < FAR or b.paused then return true end
-  if b.up and redis.call('ZSCORE', SHARD .. 'r:' .. b.up, key) then return true end
+  if b.up and redis.call('ZSCORE', SHARD .. 'r:' .. b.up, key) then
+    local p = bucket(b.up)
+    local up = tonumber(redis.call('ZSCORE', DUE, p.key) or '')
+    return up and up < FAR or p.below + p.out > 0 or p.paused
+      or p.up and redis.call('ZSCORE', SHARD .. 'r:' .. p.up, p.key)
+  end
   if has_children(b) then return b.below + b.out > 0 end
   return b.flight > 0 or redis.call('ZCARD', b.w) + redis.call('ZCARD', b.d) == 0
+end
+
+-- Where it belongs is remembered; that may have been damaged as well.
+if rules().shards > 0 then
+  local stored = b.home
+  b.home = nil
+  away(b)
+  if stored and stored ~= b.home then
+    repairs = repairs + 1
+    arm(b, now)
+    commit()
+  end
 end
 
 if not attended() then

@@ -55,25 +55,27 @@ local function bucket(key)
     key = key,
     w = SHARD .. 'w:' .. key, d = SHARD .. 'd:' .. key,
     j = SHARD .. 'j:' .. key, s = SHARD .. 's:' .. key,
-    level = tonumber(v[1] or '') or 0, at = tonumber(v[2] or '') or now,
-    version = v[4], seq = tonumber(v[5] or ''), backlog = tonumber(v[6] or ''),
-    out = tonumber(v[7] or '') or 0, flight = tonumber(v[8] or '') or 0, own = v[9] or '',
-    hold = v[10] or '', family = v[11] or '', home = tonumber(v[13] or ''),
+    level = math.max(0, finite(v[1]) or 0), at = finite(v[2]) or now,
+    version = v[4], seq = finite(v[5]), backlog = finite(v[6]),
+    out = math.max(0, finite(v[7]) or 0), flight = math.max(0, finite(v[8]) or 0), own = v[9] or '',
+    hold = v[10] or '', family = v[11] or '', home = finite(v[13]),
     resting = v[1] and not v[5], -- kept for its level alone, which expires
     below = 0,
   }
   -- What was promised to slots that lay ahead, as a bucket of its own: see settle.
-  local ahead, last = string.match(v[14] or '', '^(%S+) (%S+)$')
-  b.ahead, b.last_slot = tonumber(ahead) or 0, tonumber(last) or 0
+  local ahead, last, changed = string.match(v[14] or '', '^(%S+) (%S+) (%S+)$')
+  b.ahead, b.last_slot, b.changed = finite(ahead) or 0, finite(last) or 0, finite(changed) or 0
   if v[12] then
     -- "below epoch vtime tag_epoch tag owed outage booked last", see family.lua
     local k = {}
-    for n in string.gmatch(v[12], '%S+') do k[#k + 1] = tonumber(n) or 0 end
+    for n in string.gmatch(v[12], '%S+') do k[#k + 1] = finite(n) or 0 end
     b.kin = true
     b.below, b.epoch, b.vtime = k[1] or 0, k[2] or 0, k[3] or 0
     b.tag_epoch, b.tag, b.owed = k[4] or 0, k[5] or 0, k[6] or 0
     b.outage, b.booked, b.last = k[7] or 0, k[8] or 0, k[9] or 0
   end
+  if b.home and (b.home < 0 or b.home >= rules().shards or b.home % 1 ~= 0) then b.home = nil end
+  if b.seq and (b.seq < 0 or b.seq % 1 ~= 0) then b.seq = nil end
   if not b.seq then
     local last = redis.call('ZRANGE', b.w, -1, -1, 'WITHSCORES')
     b.seq = tonumber(last[2] or '') or 0
@@ -94,7 +96,7 @@ local function bucket(key)
     resolve(b)
     adopt(b)
     b.home = nil
-    if rate ~= b.rate or period ~= b.period then b.booked = 0 end
+    if rate ~= b.rate or period ~= b.period then b.booked, b.changed = 0, whole and now or b.changed end
     if whole and up ~= b.up then change_parent(b, up, b.up) end
   end
   return b
@@ -108,7 +110,8 @@ change_parent = function(b, from, to)
     local levels = LEVELS
     while key and levels > 0 do
       local x = bucket(key)
-      x.kin, x.below = true, math.max(0, x.below + way * out)
+      x.kin, x.below = true, x.below + way * out -- below 0 only until all have changed
+      x.look = x.look or way < 0
       key, levels = x.up, levels - 1
     end
   end
@@ -120,10 +123,6 @@ local function away(b)
   if not b.home then b.home = home_of(b.key, b.up) end
   return b.home ~= THIS and b.home or nil
 end
-
--- Stands for every longer wait, µs: 158 years. Sums with an instant stay exact, and
--- no command refuses it as out of range.
-local FOREVER = 5000000000000000
 
 -- How long until a job of this cost may leave a bucket that holds level. A job
 -- dearer than the burst leaves when the bucket is empty.

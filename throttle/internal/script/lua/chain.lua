@@ -95,7 +95,8 @@ local function settle(b, r, cost)
     if off > 0 then
       x.level = x.level + off
     else
-      local left = r.cost - worth(x, r.slot, math.max(r.slot, now)) * x.rate / x.period
+      -- Nobody knows at which rate it leaked before the limit changed.
+      local left = r.slot < x.changed and 0 or r.cost - worth(x, r.slot, math.max(r.slot, now)) * x.rate / x.period
       local least = math.min(x.level, promised(x))
       x.level = math.max(0, least, x.level - math.max(0, math.min(-off, left)))
     end
@@ -108,6 +109,6 @@ end
 -- Counts cost as released, or no longer, with the parents.
 local function count_below(b, cost)
   for i, x in ipairs(chain(b)) do
-    if i > 1 then x.below = math.max(0, x.below + cost) end
+    if i > 1 then x.below = x.below + cost end
   end
 end

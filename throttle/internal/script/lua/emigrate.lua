@@ -5,8 +5,8 @@
 -- KEYS[1]     due set of the shard
 -- ARGV[1]     most jobs
 -- Reply: nothing if there is none to move, else key, shard where it belongs, level,
---        policy that a job brought along, what its quotas count (JSON: field, count,
---        log of a sliding one), then for each job: id, record, place in the line or end
+--        policy that a job brought along, what its quotas count (JSON: offset of
+--        the shard's time, then for each field, count, log of a sliding one), then for each job: id, record, place in the line or end
 --        of its delay in µs of the server's clock, encoded job
 
 local LOG = 2000 -- entries of a sliding window that go along; it has about half as many
@@ -18,10 +18,10 @@ leak(b)
 local most = tonumber(ARGV[1])
 local home = away(b)
 
-local counts = {}
+local counts = { int(real - now) }
 for i, q in ipairs(load_quotas(b)) do
   local log = q.sliding and redis.call('ZRANGE', q.log, -LOG, -1, 'WITHSCORES') or {}
-  counts[i] = { q.field, exact(q.id) .. ' ' .. exact(q.used), log }
+  counts[i + 1] = { q.field, exact(q.id) .. ' ' .. exact(q.used), log }
 end
 
 local FIXED = 5

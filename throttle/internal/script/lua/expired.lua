@@ -13,6 +13,7 @@ if now < grace then return { grace - now } end
 local names = redis.call('ZRANGEBYSCORE', SHARD .. 'lease', '-inf', int(now), 'LIMIT', 0, tonumber(ARGV[1]))
 for _, name in ipairs(names) do
   local id, key = string.match(name, '^(%S+) (.*)$')
+  id, key = id or '', key or ''
   local r = parse(redis.call('HGET', SHARD .. 's:' .. key, id))
   if r and (r.state == 'r' or r.state == 'g') then
     local n = #reply

@@ -10,6 +10,7 @@ go_on_when_full()
 local b = bucket(ARGV[1])
 local removed = 0
 if away(b) then
+  redis.call('ZREM', SHARD .. 'arrived', '\n' .. b.key)
   for i = 2, #ARGV, 1 do
     local id = ARGV[i]
     local r = parse(redis.call('HGET', b.s, id)) or fresh(tonumber(redis.call('ZSCORE', b.w, id) or 0))

@@ -25,21 +25,30 @@ if b.own == '' and own ~= '' then
   adopt(b)
 end
 
-local counts = {}
-for _, c in ipairs(cjson.decode(ARGV[4])) do counts[c[1]] = c end
+local name = SHARD .. 'arrived'
+local old = redis.call('ZRANGEBYSCORE', name, '-inf', int(now - REMEMBERED), 'LIMIT', 0, 256)
+if #old > 0 then redis.call('ZREM', name, unpack(old)) end
+
+-- Counts come once. Those of a shard whose time is another are of other windows.
+local counts, theirs = {}, cjson.decode(ARGV[4])
+local same_time = math.abs((finite(theirs[1]) or FAR) - (real - now)) < 1000000
+for i = 2, #theirs do counts[theirs[i][1]] = theirs[i] end
+local first = redis.call('ZADD', name, int(now), '\n' .. key) == 1 -- ids have no line breaks
 for _, q in ipairs(load_quotas(b)) do
   local c = counts[q.field]
   local id, used = string.match(c and c[2] or '', '^(%S+) (%S+)$')
-  if id and q.used == 0 then
-    q.id, q.used, q.changed = tonumber(id), tonumber(used), true
+  id, used = finite(id), finite(used)
+  if first and same_time and id and used then
+    if q.sliding then
+      q.used = q.used + used
+    elseif id >= q.id then
+      q.id, q.used = id, used + (id == q.id and q.used or 0)
+    end
+    q.changed = true
     for i = 1, #c[3], 2 do redis.call('ZADD', q.log, c[3][i + 1], c[3][i]) end
     if #c[3] > 0 then redis.call('PEXPIRE', q.log, int(math.ceil(q.per / 1000) + 60000)) end
   end
 end
-
-local name = SHARD .. 'arrived'
-local old = redis.call('ZRANGEBYSCORE', name, '-inf', int(now - REMEMBERED), 'LIMIT', 0, 256)
-if #old > 0 then redis.call('ZREM', name, unpack(old)) end
 
 local stored = 0
 for i = 5, #ARGV, 4 do

@@ -57,12 +57,13 @@ end
 
 local function well_formed(more)
   for _, q in ipairs(more.q or {}) do
-    if not numbers({ q[1], q[2] }, 1, 2) or q[1] < 1 or q[2] < 1 or type(q[4] or '') ~= 'string' then return false end
+    if not numbers({ q[1], q[2] }, 1, 2) or q[1] < 1 or q[2] < 1 or q[2] > FOREVER then return false end
+    if q[3] ~= 's' and q[3] ~= 'f' or type(q[4] or '') ~= 'string' then return false end
   end
   if more.up and type(more.up) ~= 'string' then return false end
   if more.w and not (type(more.w) == 'number' and more.w > 0) then return false end
   if more.min and not (numbers(more.min, 1, 2) and more.min[1] > 0) then return false end
-  if more.open and not (numbers(more.open, 2, 3) and type(more.open[1]) == 'string') then return false end
+  if more.open and not (numbers(more.open, 2, 3) and #more.open % 2 == 1 and type(more.open[1]) == 'string') then return false end
   return not more.ramp or numbers(more.ramp, 1, 2) and more.ramp[2] > 0
 end
 
@@ -70,8 +71,8 @@ local decoded = {}
 
 -- The tail of a policy, nil if it has none, false if it is damaged.
 local function tail(text)
-  local rest = select(5, string.match(text, BASE))
-  if not rest then return false end
+  local rate, period, burst, max, rest = string.match(text, BASE)
+  if not rest or tonumber(rate) < 1 or tonumber(period) < 1 or tonumber(burst) < 1 or tonumber(max) < 1 then return false end
   if rest == '' then return nil end
   if decoded[rest] == nil then
     local ok, more = pcall(cjson.decode, rest)

@@ -7,6 +7,7 @@
 -- the quota leaves when nothing else is counted, and takes up windows to come.
 
 local GRAIN = 1000
+local MOST_PARTS = 64
 
 -- Estimates for people need not read the whole log: set while they are made.
 local rough = false
@@ -49,7 +50,7 @@ local function load_quotas(b)
     for i, text in ipairs(redis.call('HMGET', SHARD .. 'b:' .. b.key, unpack(fields))) do
       local id, used = string.match(text or '', '^(%S+) (%S+)$')
       local q = b.quotas[i]
-      q.id, q.used = tonumber(id) or 0, tonumber(used)
+      q.id, q.used = finite(id) or 0, finite(used)
       if q.sliding then
         if redis.call('EXISTS', q.log) == 0 then q.used = 0 else q.used = q.used or sliding_sum(q.log) end
       end
@@ -143,8 +144,10 @@ local function count_sliding(b, q, at, cost)
     end
   end
   if at == tonumber(last[2]) then at = at + 1 end -- an entry is known by its first instant
-  while cost > 0 do
-    local part = math.min(cost, q.limit)
+  -- A dear job takes up windows to come, and the last of so many takes the rest.
+  for i = 1, MOST_PARTS do
+    if cost <= 0 then break end
+    local part = i < MOST_PARTS and math.min(cost, q.limit) or cost
     redis.call('ZADD', q.log, int(at), int(at) .. ' ' .. exact(part))
     cost, at = cost - part, at + q.per
   end
@@ -180,6 +183,10 @@ local function quota_rest(b, q)
   end
   if q.used <= 0 then return 0 end
   local id, edge = window(q.per, q.zone, now)
+  for _ = 1, 8 do -- what was charged for a slot ahead may be in a later one
+    if id >= q.id then break end
+    id, edge = window(q.per, q.zone, edge)
+  end
   if used_in(q, id) <= 0 then return 0 end
   return edge + math.max(0, math.ceil(used_in(q, id) / q.limit) - 1) * q.per - now
 end

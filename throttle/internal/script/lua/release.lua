@@ -32,6 +32,7 @@ local reply = { -1, -1, 0 }
 -- After a change of rules every bucket is due, a page of them a call.
 local cursor = redis.call('GET', SHARD .. 'sweep')
 if cursor then
+  if not string.find(cursor, '^%d+$') then cursor = '0' end
   local page = redis.call('ZSCAN', DUE, cursor, 'COUNT', 128)
   for i = 1, #page[2], 2 do
     if tonumber(page[2][i + 1]) > now then redis.call('ZADD', DUE, int(now), page[2][i]) end

@@ -41,6 +41,10 @@ local WAKE = 'weir:wake'
 -- Beyond every instant: the greatest whole number that is exact.
 local FAR = 9007199254740991
 
+-- Stands for every longer wait, µs: 158 years. Sums with an instant stay exact, and
+-- no command refuses it as out of range.
+local FOREVER = 5000000000000000
+
 -- Nobody saw to a bucket for that long: an outage.
 local OUTAGE = 30000000
 
@@ -49,6 +53,13 @@ local lead = 100000
 
 local function int(n) return string.format('%.0f', n) end
 local function exact(n) return string.format('%.17g', n) end
+
+-- The number that a text says, nil unless it is a sane one: what is stored may have been
+-- damaged, and "nan" would spread.
+local function finite(text)
+  local n = tonumber(text or '')
+  return n and n == n and n <= FAR and n >= -FAR and n or nil
+end
 
 local real = server_time()
 

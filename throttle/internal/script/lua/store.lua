@@ -23,7 +23,9 @@ local function store(b)
       'seq', int(b.seq), 'backlog', int(b.backlog), 'out', int(b.out), 'flight', int(b.flight),
       'own', b.own, 'hold', b.hold, 'family', b.family)
     if b.kin then redis.call('HSET', name, 'kin', kin_text(b)) end
-    if b.ahead > 0 then redis.call('HSET', name, 'ahead', exact(b.ahead) .. ' ' .. int(b.last_slot)) end
+    if b.ahead > 0 or b.changed > 0 then
+      redis.call('HSET', name, 'ahead', exact(b.ahead) .. ' ' .. int(b.last_slot) .. ' ' .. int(b.changed))
+    end
     if rules().shards > 0 then redis.call('HSET', name, 'home', b.home and int(b.home) or '') end
     store_quotas(b, name)
     if b.resting then redis.call('PERSIST', name) end
@@ -104,6 +106,10 @@ end
 -- Stores what changed and wakes the schedulers when an earlier instant was armed.
 local function commit()
   local wake = false
+  for _, b in ipairs(touched) do
+    b.below = math.max(0, b.below)
+    if b.look then arm(b, now) end -- what it waited for left it otherwise
+  end
   for _, b in ipairs(touched) do
     if store(b) and b.wake then wake = true end
   end
