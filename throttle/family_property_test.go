@@ -58,7 +58,7 @@ func below(family []throttle.Policy, root string) map[string]bool {
 func TestEveryLimitOfAFamilyHolds(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
-		checks(t, d.few(20))
+		checks(t, d.few(10))
 		rapid.Check(t, func(t *rapid.T) {
 			d.reset(t)
 			family := drawFamily(t)
@@ -141,7 +141,7 @@ func (s *simulation) keepsPolicy(p throttle.Policy, keys map[string]bool) {
 func TestEveryJobGetsThroughWhateverChanges(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
-		checks(t, d.few(20))
+		checks(t, d.few(10))
 		rapid.Check(t, func(t *rapid.T) {
 			d.reset(t)
 			family := drawFamily(t)

@@ -143,7 +143,7 @@ func (p *Permits) Finish(ctx context.Context, endings []Ending) ([]bool, error) 
 	ends := make([]script.End, len(endings))
 	for i, e := range endings {
 		ends[i] = script.End{
-			Hold: e.Hold.numbers(), What: e.What, Delay: max(0, e.Delay.Microseconds()), Reason: e.Reason,
+			Hold: e.numbers(), What: e.What, Delay: max(0, e.Delay.Microseconds()), Reason: e.Reason,
 			Cost: min(max(0, e.Cost), MaxCost), Settled: e.Settled,
 		}
 	}

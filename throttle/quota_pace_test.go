@@ -57,28 +57,33 @@ func (s *simulation) perDay(key string, zone *time.Location) map[string]int64 {
 func TestQuotasHoldBesideTheRate(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
+		perMinute, perDay := 100, 1000
+		if d.mini != nil {
+			perMinute, perDay = 10, 50
+		}
 		d.set(t, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
 		l := limit(t, "10/s", 1)
 		d.policy(t, throttle.Policy{Key: "*", Limit: l, Quotas: []throttle.Quota{
-			{Limit: 100, Per: time.Minute, Window: throttle.Sliding},
-			{Limit: 1000, Per: 24 * time.Hour, Window: throttle.Fixed},
+			{Limit: int64(perMinute), Per: time.Minute, Window: throttle.Sliding},
+			{Limit: int64(perDay), Per: 24 * time.Hour, Window: throttle.Fixed},
 		}})
 		s := newSimulation(t, d)
-		s.enqueue(entries("k", ids(2500)...)...)
+		s.poll = time.Hour
+		s.enqueue(entries("k", ids(5*perDay/2)...)...)
 		from := s.now
 		s.forward(48*time.Hour - time.Second)
 
-		require.Equal(t, map[string]int64{"2026-03-01": 1000, "2026-03-02": 1000}, s.perDay("k", time.UTC))
-		require.EqualValues(t, 100, s.mostWithin("k", time.Minute))
+		require.Equal(t, map[string]int64{"2026-03-01": int64(perDay), "2026-03-02": int64(perDay)}, s.perDay("k", time.UTC))
+		require.EqualValues(t, perMinute, s.mostWithin("k", time.Minute))
 		s.keepsLimit(l, "k")
 		slots := s.slots("k", from)
-		require.Less(t, slots[99], 10*time.Second, "the rate is the tightest at first")
+		require.Less(t, slots[perMinute-1], 10*time.Second, "the rate is the tightest at first")
 		for day := range 2 {
-			begun, ended := slots[day*1000], slots[day*1000+900]
-			used := 900 / (100 * (ended - begun).Minutes())
+			begun, ended := slots[day*perDay], slots[(day+1)*perDay-perMinute]
+			used := float64(perDay-perMinute) / (float64(perMinute) * (ended - begun).Minutes())
 			require.GreaterOrEqual(t, used, 0.99, "of the sliding minute, on day %d", day+1)
 		}
-		require.InDelta(t, 24*time.Hour, slots[1000], float64(time.Second), "the second day begins at midnight")
+		require.InDelta(t, 24*time.Hour, slots[perDay], float64(time.Second), "the second day begins at midnight")
 	})
 }
 

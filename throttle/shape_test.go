@@ -97,7 +97,7 @@ func ramped(l throttle.Limit, from float64, over, d time.Duration) float64 {
 func TestRampFollowsAPauseACoolDownAndAnOutage(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
-		l := limit(t, "20/s", 1)
+		l := limit(t, "10/s", 1)
 		if d.mini != nil {
 			l = limit(t, "2/s", 1)
 		}
@@ -330,7 +330,7 @@ func TestDamagedTailLeavesTheKeyToTheNextSource(t *testing.T) {
 func TestTrueCostsBelowTheirEstimatesKeepTheLimit(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
-		checks(t, d.few(30))
+		checks(t, d.few(10))
 		rapid.Check(t, func(t *rapid.T) {
 			l := drawLimit(t)
 			s := drawnSimulation(t, d, l, 1000)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"math"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func TestMostFindsAPlantedEvent(t *testing.T) {
 	require.EqualValues(t, 50, most(steady, 5*time.Second), "a window does not hold both of its ends")
 	require.EqualValues(t, 51, most(append(steady, one(noon.Add(7*time.Second+time.Microsecond))), 5*time.Second))
 
-	dear := append(steady, throttletest.Event{Key: "k", At: noon.Add(time.Hour), Cost: 52})
+	dear := append(slices.Clone(steady), throttletest.Event{Key: "k", At: noon.Add(time.Hour), Cost: 52})
 	require.EqualValues(t, 52, most(dear, 5*time.Second), "by cost, not by number")
 	require.Zero(t, most(nil, time.Second))
 }
@@ -39,7 +40,7 @@ func TestSpanFindsAPlantedExcessAndAPlantedGap(t *testing.T) {
 	s := spanOf(steady, 10*time.Second, noon, to, 100, 100)
 	require.Equal(t, span{fewest: 100, most: 100}, s)
 
-	excess := append(steady, one(noon.Add(11050*time.Millisecond)))
+	excess := append(slices.Clone(steady), one(noon.Add(11050*time.Millisecond)))
 	s = spanOf(excess, 10*time.Second, noon, to, 0, 100)
 	require.EqualValues(t, 101, s.most)
 	require.Equal(t, noon.Add(10*time.Second), s.outside, "the last window that holds it")
