@@ -1,8 +1,8 @@
 package main
 
 import (
-	"slices"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
