@@ -124,7 +124,7 @@ func TestSiblingsAreSpacedByTheirParent(t *testing.T) {
 			require.NotNil(t, h, "it leaves when it was booked for")
 		}
 	}
-	require.Equal(t, []time.Duration{0, 400 * time.Microsecond}, leave, "a slack of 0.8 ahead of the pace")
+	require.Equal(t, []time.Duration{0, 800 * time.Microsecond}, leave, "a slack of 0.6 ahead of the pace")
 	require.Equal(t, 3, missed, "slots more than 2 ms ago are given up")
 	for _, m := range meters {
 		m.retire()

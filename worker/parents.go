@@ -74,20 +74,24 @@ func (p *parent) interval() time.Duration {
 	return p.bucket.Limit.Interval()
 }
 
+// parentSlack is how far ahead of a parent's pace its children may leave, in cost units.
+// Their timers err on their own: with less, slots are missed for nothing, and with more
+// the parent's excess comes near one cost unit.
+const parentSlack = 0.6
+
 // book measures a departure at the first instant from now on that the parent's limit
 // allows, and returns it; booked is false if that is later than latest, and nothing is
 // measured. A nil parent lets all leave at once.
 //
 // Booking keeps the order in which siblings came: those that only waited and asked again
-// would overtake each other. Their timers err on their own, so there is as much slack as
-// keeps the parent within one cost unit; with less, slots are missed for nothing.
+// would overtake each other.
 func (p *parent) book(now, latest time.Time, cost float64) (at time.Time, booked bool) {
 	if p == nil {
 		return now, true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at = now.Add(p.bucket.Wait(now, cost-mostSlack))
+	at = now.Add(p.bucket.Wait(now, cost-parentSlack))
 	if at.After(latest) {
 		return at, false
 	}
