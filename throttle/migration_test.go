@@ -121,7 +121,12 @@ func TestJobsMoveWithTheirFamily(t *testing.T) {
 	fresh := queueOn(t, server.Client())
 	settled(func(key string) int { return throttle.ShardOf(fresh, key) })
 
-	time.Sleep(600 * time.Millisecond) // until all delays are over
+	for _, key := range keys { // whose delayed jobs are back in their places
+		require.Eventually(t, func() bool {
+			k, err := q.Key(ctx, key)
+			return err == nil && k.Delayed == 0
+		}, 10*time.Second, 20*time.Millisecond)
+	}
 	require.NoError(t, q.Resume(ctx, "k/*"))
 	got := make(map[string][]string)
 	for range len(keys) * sent["k/1"] {
