@@ -52,6 +52,23 @@ func below(family []throttle.Policy, root string) map[string]bool {
 	return in
 }
 
+// troubled is a simulation whose workers are late, miss slots and fail, and whose
+// schedulers look at nothing unless told to: a forgotten wake-up would show.
+func troubled(t *rapid.T, d *driven) *simulation {
+	s := newSimulation(t, d)
+	s.poll = 1000 * time.Hour
+	s.schedulers = rapid.IntRange(1, 3).Draw(t, "schedulers")
+	s.latency = between(t, 0, 150*time.Millisecond)
+	s.work = between(t, 0, 2*time.Second)()
+	seldom := rapid.SampledFrom([]bool{false, false, false, false, false, true})
+	s.miss = func() bool { return seldom.Draw(t, "missed") }
+	s.end = func(departure) (string, time.Duration) {
+		what := rapid.SampledFrom([]string{script.Done, script.Done, script.Done, script.Dead, script.Return, script.Retry}).Draw(t, "end")
+		return what, between(t, 0, 3*time.Second)()
+	}
+	return s
+}
+
 // Every limit and quota of every member holds for all that leaves below it, whatever
 // jobs cost, however late workers are and however often jobs fail; and every job gets
 // through.
@@ -63,17 +80,7 @@ func TestEveryLimitOfAFamilyHolds(t *testing.T) {
 			d.reset(t)
 			family := drawFamily(t)
 			d.family(t, family...)
-			s := newSimulation(t, d)
-			s.poll = 1000 * time.Hour
-			s.schedulers = rapid.IntRange(1, 3).Draw(t, "schedulers")
-			s.latency = between(t, 0, 150*time.Millisecond)
-			s.work = between(t, 0, 2*time.Second)()
-			seldom := rapid.SampledFrom([]bool{false, false, false, false, false, true})
-			s.miss = func() bool { return seldom.Draw(t, "missed") }
-			s.end = func(departure) (string, time.Duration) {
-				what := rapid.SampledFrom([]string{script.Done, script.Done, script.Done, script.Dead, script.Return, script.Retry}).Draw(t, "end")
-				return what, between(t, 0, 3*time.Second)()
-			}
+			s := troubled(t, d)
 			maxCost := rapid.SampledFrom([]int64{1, 3}).Draw(t, "max cost")
 			for _, p := range family {
 				s.enqueue(drawJobs(t, p.Key, maxCost)...)
@@ -146,18 +153,8 @@ func TestEveryJobGetsThroughWhateverChanges(t *testing.T) {
 			d.reset(t)
 			family := drawFamily(t)
 			d.family(t, family...)
-			s := newSimulation(t, d)
-			s.poll = 1000 * time.Hour
-			s.schedulers = rapid.IntRange(1, 3).Draw(t, "schedulers")
-			s.latency = between(t, 0, 150*time.Millisecond)
-			s.work = between(t, 0, 2*time.Second)()
-			seldom := rapid.SampledFrom([]bool{false, false, false, false, false, true})
-			s.miss = func() bool { return seldom.Draw(t, "missed") }
+			s := troubled(t, d)
 			s.cost = func(x departure) int64 { return rapid.Int64Range(0, 2*x.Cost).Draw(t, "true cost") }
-			s.end = func(departure) (string, time.Duration) {
-				what := rapid.SampledFrom([]string{script.Done, script.Done, script.Done, script.Dead, script.Return, script.Retry}).Draw(t, "end")
-				return what, between(t, 0, 3*time.Second)()
-			}
 			for _, p := range family {
 				s.enqueue(drawJobs(t, p.Key, 3)...)
 			}

@@ -283,6 +283,18 @@ func TestLateSettlingIsNoBurst(t *testing.T) {
 	})
 }
 
+// firstIsFree has the first run cost nothing, and the others what they were charged.
+func firstIsFree() func(departure) int64 {
+	first := true
+	return func(x departure) int64 {
+		if first {
+			first = false
+			return 0
+		}
+		return x.Cost
+	}
+}
+
 // A quota gives back only what it still counts for that job.
 func TestQuotaDoesNotGiveBackWhatOthersUsed(t *testing.T) {
 	onBoth(t, func(d *driven) {
@@ -290,14 +302,7 @@ func TestQuotaDoesNotGiveBackWhatOthersUsed(t *testing.T) {
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1000/s", 1000), Quotas: []throttle.Quota{{Limit: 50, Per: time.Second, Window: throttle.Sliding}}})
 		s := newSimulation(t, d)
 		s.work = 5 * time.Second
-		first := true
-		s.cost = func(x departure) int64 {
-			if first {
-				first = false
-				return 0
-			}
-			return x.Cost
-		}
+		s.cost = firstIsFree()
 		jobs := entries("k", "dear")
 		jobs[0].Cost = 50
 		s.enqueue(jobs...)
@@ -383,14 +388,7 @@ func TestNothingIsCreditedAcrossAChangeOfTheRate(t *testing.T) {
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "100/s", 100), MaxInFlight: 1000})
 		s := newSimulation(t, d)
 		s.work = 5 * time.Second
-		first := true
-		s.cost = func(x departure) int64 {
-			if first {
-				first = false
-				return 0
-			}
-			return x.Cost
-		}
+		s.cost = firstIsFree()
 		jobs := entries("k", "dear")
 		jobs[0].Cost = 100
 		s.enqueue(jobs...)
