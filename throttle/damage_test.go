@@ -28,7 +28,7 @@ func TestDamagedJobGoesToTheDeadAndTheOthersGoOn(t *testing.T) {
 		t := d.t
 		q := d.queue(t)
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "100/s", 20), MaxInFlight: 100})
-		d.run(t, d.scripts.Enqueue(0, entries("k", ids(10)...)))
+		d.run(t, d.scripts.Enqueue(0, -1, entries("k", ids(10)...)))
 		d.damage(t, name("j", "k"), "000003", "}{")
 
 		permits, err := throttle.NewPermits(q, 0)
@@ -54,12 +54,15 @@ func TestDamagedJobGoesToTheDeadAndTheOthersGoOn(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, held, false)
 
-		letters, err := q.DeadLetters(t.Context(), "k", 10)
+		page, err := q.DeadLetters(t.Context(), throttle.Page{})
 		require.NoError(t, err)
-		require.Len(t, letters, 1)
-		require.Equal(t, throttle.Job{Key: "k", ID: "000003", Cost: 1}, letters[0].Job)
-		require.Equal(t, "the stored job is damaged", letters[0].Reason)
-		require.Equal(t, 1, letters[0].Attempts)
+		require.Len(t, page.Jobs, 1)
+		dead, err := q.Job(t.Context(), "k", "000003")
+		require.NoError(t, err)
+		require.Equal(t, throttle.Job{Key: "k", ID: "000003", Cost: 1}, dead.Job)
+		require.Error(t, dead.Damaged)
+		require.Equal(t, "the stored job is damaged", page.Jobs[0].Reason)
+		require.Equal(t, 1, page.Jobs[0].Attempts)
 	})
 }
 
@@ -83,7 +86,7 @@ func TestDamagedRecordHoldsNothingUp(t *testing.T) {
 				}
 				d.damage(t, name("s", "k"), "000003", "}{")
 				s.forward(s.lease + time.Second)
-				_, overdue := s.call(d.scripts.Expired(0, 10)).Overdue() // puts it back into the line
+				_, overdue := s.call(d.scripts.Overdue(0, 10)).Overdue() // puts it back into the line
 				require.Empty(t, overdue)
 				s.drain(time.Minute)
 				require.ElementsMatch(t, ids(10), s.jobs("k"))
@@ -146,15 +149,15 @@ func TestDrainedKeyLeavesNothingBehind(t *testing.T) {
 		d.advance(t, 10*time.Second)
 		require.ElementsMatch(t, []string{script.ShardName(0) + "clock"}, withoutReplies(d.names(t)))
 		d.advance(t, 2*time.Minute)
-		require.ElementsMatch(t, []string{script.ShardName(0) + "clock"}, d.names(t))
+		require.ElementsMatch(t, []string{script.ShardName(0) + "clock", script.ShardName(0) + "stats"}, d.names(t))
 	})
 }
 
-// withoutReplies leaves out the replies that are kept for a minute.
+// withoutReplies leaves out the replies that are kept for a minute, and the counters.
 func withoutReplies(names []string) []string {
 	var out []string
 	for _, n := range names {
-		if len(n) < 15 || n[:15] != script.ShardName(0)+"reply" {
+		if !strings.HasPrefix(n, script.ShardName(0)+"reply") && n != script.ShardName(0)+"stats" {
 			out = append(out, n)
 		}
 	}
@@ -179,7 +182,7 @@ func TestAuditRepairsWhatWasDamaged(t *testing.T) {
 		require.EqualValues(t, 1, audit(), "a lease is given again")
 		require.Zero(t, audit())
 		d.advance(t, lease*time.Microsecond)
-		_, overdue := d.run(t, d.scripts.Expired(0, 100)).Overdue()
+		_, overdue := d.run(t, d.scripts.Overdue(0, 100)).Overdue()
 		require.Len(t, overdue, len(jobs))
 		var verdicts []script.Verdict
 		for _, j := range overdue {
@@ -187,7 +190,7 @@ func TestAuditRepairsWhatWasDamaged(t *testing.T) {
 		}
 		d.run(t, d.scripts.Reap(0, lead, lease, verdicts))
 
-		d.damage(t, name("b", "k"), "flight", "77")
+		require.NoError(t, d.client.ZAdd(ctx, name("f", "k"), redis.Z{Member: "nobody"}).Err())
 		d.damage(t, name("b", "k"), "out", "5")
 		require.EqualValues(t, 1, audit(), "what is in flight is counted anew")
 		require.Zero(t, audit())
@@ -247,7 +250,7 @@ func TestDamageOfRulesStopsNoOtherKey(t *testing.T) {
 		ctx := t.Context()
 		require.NoError(t, d.client.Set(ctx, script.ShardName(0)+"sweep", "junk", 0).Err())
 		require.NoError(t, d.client.ZAdd(ctx, script.ShardName(0)+"lease", redis.Z{Score: 0, Member: "junk"}).Err())
-		s.call(d.scripts.Expired(0, 10))
+		s.call(d.scripts.Overdue(0, 10))
 		s.drain(time.Minute)
 	})
 }

@@ -1,8 +1,11 @@
 package throttle
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,42 +13,257 @@ import (
 	"github.com/weirq/weir/throttle/internal/script"
 )
 
-// A DeadLetter is a job that was given up.
-type DeadLetter struct {
-	Job      Job // only Key and ID are set if the stored job was damaged
-	At       time.Time
-	Attempts int
-	Reason   string
+// DeadLetters lists the jobs of all keys that were given up, oldest first. Those of one
+// key are listed by Jobs, and one is read by Job.
+func (q *Queue) DeadLetters(ctx context.Context, page Page) (JobPage, error) {
+	page, err := page.withDefaults()
+	if err != nil {
+		return JobPage{}, err
+	}
+	return q.ended(ctx, "", Dead, page)
 }
 
-// DeadLetters lists up to most dead letters of a key's shard, oldest first, those
-// of key alone.
-func (q *Queue) DeadLetters(ctx context.Context, key string, most int) ([]DeadLetter, error) {
-	const page = 100
-	shard := q.store.shard(key)
-	var letters []DeadLetter
-	for from := 0; len(letters) < most; from += page {
-		call := q.store.scripts.Dead(shard, from, page)
-		if err := q.store.run(ctx, call); err != nil {
-			return nil, fmt.Errorf("list dead letters of key %q: %w", key, err)
-		}
-		stored := call.Letters()
-		for _, l := range stored {
-			if d := deadLetter(l); d.Job.Key == key && len(letters) < most {
-				letters = append(letters, d)
-			}
-		}
-		if len(stored) < page {
-			break
+// ended lists jobs that ended, of a key or, if that is empty, of all.
+func (q *Queue) ended(ctx context.Context, key, what string, page Page) (JobPage, error) {
+	var after position
+	if err := after.decode(page.Cursor); err != nil {
+		return JobPage{}, err
+	}
+	shards := make([]int, 0, q.store.shards)
+	for shard := range q.store.shards {
+		shards = append(shards, shard)
+	}
+	if key != "" {
+		var err error
+		if shards, err = q.store.homes(ctx, key); err != nil {
+			return JobPage{}, fmt.Errorf("list %s jobs of key %q: %w", what, key, err)
 		}
 	}
-	return letters, nil
+	out, err := q.merged(ctx, shards, key, what, after, page.Limit)
+	if err != nil {
+		return JobPage{}, fmt.Errorf("list %s jobs: %w", what, err)
+	}
+	return out, nil
 }
 
-func deadLetter(l script.Letter) DeadLetter {
-	id, key, _ := strings.Cut(l.Ref, " ")
-	attempts, reason, _ := strings.Cut(l.Why, " ")
-	n, _ := strconv.Atoi(attempts)
-	job, _ := decodeJob(key, id, l.Job) // a damaged job is listed by its address
-	return DeadLetter{Job: job, At: time.UnixMicro(l.At), Attempts: n, Reason: reason}
+// A letter is a job that ended, with where it stands among all of them.
+type letter struct {
+	job ListedJob
+	at  position
+}
+
+func (p position) compare(o position) int {
+	return cmp.Or(cmp.Compare(p.Score, o.Score), strings.Compare(p.Name, o.Name))
+}
+
+// merged reads a page from each shard and makes one of them.
+func (q *Queue) merged(ctx context.Context, shards []int, key, what string, after position, limit int) (JobPage, error) {
+	for {
+		calls := make([]*script.Call, len(shards))
+		for i, shard := range shards {
+			calls[i] = q.store.scripts.Ended(shard, what, key, after.score(), after.Name, limit)
+		}
+		if err := q.store.run(ctx, calls...); err != nil {
+			return JobPage{}, err
+		}
+		var letters []letter
+		more := false
+		// Of those behind the end of a full page nothing is known.
+		end := position{Score: 1<<63 - 1}
+		for _, c := range calls {
+			toServer, full, stored := c.Letters()
+			more = more || full
+			for _, l := range stored {
+				letters = append(letters, letter{readLetter(key, l, toServer), position{l.At, l.Name}})
+			}
+			if n := len(stored); full && stored[n-1].At < end.Score {
+				end = position{stored[n-1].At, stored[n-1].Name}
+			}
+		}
+		slices.SortFunc(letters, func(a, b letter) int { return a.at.compare(b.at) })
+		var page JobPage
+		begin := after
+		for i, l := range letters {
+			if l.at.Score > end.Score || len(page.Jobs) == limit {
+				more = true
+				break
+			}
+			if l.at.compare(begin) > 0 && l.job.State == what {
+				page.Jobs = append(page.Jobs, l.job)
+			}
+			after = letters[i].at
+		}
+		if more && len(page.Jobs) == 0 {
+			continue
+		}
+		if more {
+			page.Next = after.encode()
+		}
+		return page, nil
+	}
+}
+
+// readLetter reads what is told of a job that ended, see ended.lua.
+func readLetter(key string, l script.Letter, toServer int64) ListedJob {
+	out := ListedJob{Key: key, ID: l.Name, At: time.UnixMicro(l.At + toServer)}
+	if key == "" {
+		out.ID, out.Key, _ = strings.Cut(l.Name, " ")
+	}
+	parts := strings.SplitN(l.Why, " ", 6)
+	if len(parts) == 6 {
+		out.State, out.Reason = parts[0], parts[5]
+		out.Attempts, _ = strconv.Atoi(parts[1])
+		out.Cost, _ = strconv.ParseInt(parts[2], 10, 64)
+		out.Priority, _ = strconv.Atoi(parts[3])
+	}
+	return out
+}
+
+// ErrAlive is returned when a job cannot be replayed because one with its id waits or
+// runs.
+var ErrAlive = errors.New("a job with this id is there again")
+
+// Replay puts a job that is dead, or done and kept, back into its bucket, under its id.
+// It leaves through it like everything else, at the end of the line, its attempts counted
+// anew; it has no TTL and no deadline any more. The error is [ErrNoJob] if it is not
+// kept, or [ErrAlive].
+func (q *Queue) Replay(ctx context.Context, key, id string) error {
+	return q.revive(ctx, script.Replay, key, id)
+}
+
+// Discard throws a job away that is dead, or done and kept. The error is [ErrNoJob] if
+// it is not kept.
+func (q *Queue) Discard(ctx context.Context, key, id string) error {
+	return q.revive(ctx, script.Discard, key, id)
+}
+
+func (q *Queue) revive(ctx context.Context, what, key, id string) error {
+	if err := ValidateKey(key); err != nil {
+		return err
+	}
+	outcome, err := q.reviveIn(ctx, what, key, id)
+	switch {
+	case err != nil:
+	case outcome == script.NotRevived:
+		err = ErrNoJob
+	case outcome == script.Alive:
+		err = ErrAlive
+	}
+	if err != nil {
+		return fmt.Errorf("%s job %q of key %q: %w", what, id, key, err)
+	}
+	return nil
+}
+
+// reviveIn tries the shards in which a job may have ended.
+func (q *Queue) reviveIn(ctx context.Context, what, key, id string) (outcome int, err error) {
+	homes, err := q.store.homes(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	for _, shard := range homes {
+		call := q.store.scripts.Revive(shard, what, []script.Ref{{Key: key, ID: id}})
+		if err := q.store.run(ctx, call); err != nil {
+			return 0, err
+		}
+		if outcome = call.Ints()[0]; outcome != script.NotRevived {
+			return outcome, nil
+		}
+	}
+	return outcome, nil
+}
+
+// ReplayAll replays the dead letters of a key, or of all keys if key is empty, that are
+// there when it is called. It tells how many came back; those whose id is there again
+// stay.
+func (q *Queue) ReplayAll(ctx context.Context, key string) (n int64, err error) {
+	return q.reviveAll(ctx, script.Replay, key)
+}
+
+// DiscardAll throws away the dead letters of a key, or of all keys if key is empty, and
+// tells how many there were.
+func (q *Queue) DiscardAll(ctx context.Context, key string) (n int64, err error) {
+	return q.reviveAll(ctx, script.Discard, key)
+}
+
+func (q *Queue) reviveAll(ctx context.Context, what, key string) (total int64, err error) {
+	name := AnyKey
+	if key != "" {
+		if name = key; ValidateKey(key) != nil {
+			return 0, ValidateKey(key)
+		}
+	}
+	for shard := range q.store.shards {
+		n, err := q.reviveShard(ctx, shard, what, key)
+		if total += n; err != nil {
+			return total, fmt.Errorf("%s dead letters: %w", what, err)
+		}
+	}
+	note := q.store.scripts.Note(q.store.natural(name), q.who, what, name, fmt.Sprintf("dead letters: %d", total))
+	if err := q.store.run(ctx, note); err != nil {
+		return total, fmt.Errorf("%s dead letters: %w", what, err)
+	}
+	return total, nil
+}
+
+const revivePage = 200
+
+func (q *Queue) reviveShard(ctx context.Context, shard int, what, key string) (total int64, err error) {
+	// Jobs that come back may die again meanwhile: those that are there now are meant.
+	left, err := q.kept(ctx, shard, key)
+	if err != nil {
+		return 0, err
+	}
+	for after := (position{}); left > 0; {
+		list := q.store.scripts.Ended(shard, Dead, key, after.score(), after.Name, revivePage)
+		if err := q.store.run(ctx, list); err != nil {
+			return total, err
+		}
+		toServer, more, letters := list.Letters()
+		var refs []script.Ref
+		for _, l := range letters[:min(left, len(letters))] {
+			after = position{l.At, l.Name}
+			if j := readLetter(key, l, toServer); j.State == Dead {
+				refs = append(refs, script.Ref{Key: j.Key, ID: j.ID})
+			}
+		}
+		left -= len(letters)
+		n, err := q.reviveSome(ctx, shard, what, refs)
+		if total += n; err != nil || !more {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+func (q *Queue) reviveSome(ctx context.Context, shard int, what string, refs []script.Ref) (n int64, err error) {
+	if len(refs) == 0 {
+		return 0, nil
+	}
+	call := q.store.scripts.Revive(shard, what, refs)
+	if err := q.store.run(ctx, call); err != nil {
+		return 0, err
+	}
+	for _, outcome := range call.Ints() {
+		if outcome == script.Revived {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// kept is how many jobs that ended a shard keeps, of a key or, if that is empty, dead
+// ones of all keys.
+func (q *Queue) kept(ctx context.Context, shard int, key string) (int, error) {
+	call := q.store.scripts.Count(shard)
+	if key != "" {
+		call = q.store.scripts.Stat(shard, key)
+	}
+	if err := q.store.run(ctx, call); err != nil {
+		return 0, err
+	}
+	if key != "" {
+		return int(call.Counts().Ended), nil
+	}
+	return int(call.Totals().Dead), nil
 }

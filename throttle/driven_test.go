@@ -213,7 +213,7 @@ func TestDrivenClockMovesTimeAndExpiryTogether(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1/4s", 1), MaxInFlight: 10})
-		d.run(t, d.scripts.Enqueue(0, entries("k", "a")))
+		d.run(t, d.scripts.Enqueue(0, -1, entries("k", "a")))
 		released := released(d.run(t, d.scripts.Release(0, releasing("1"))))
 		require.Len(t, released, 1)
 		_, slots := d.run(t, d.scripts.Depart(0, lead, lease, "1", holds(released))).Slots()
@@ -225,8 +225,8 @@ func TestDrivenClockMovesTimeAndExpiryTogether(t *testing.T) {
 		require.Contains(t, d.names(t), bucket)
 		d.advance(t, 100*time.Millisecond)
 		require.NotContains(t, d.names(t), bucket)
-		now, _ := d.run(t, d.scripts.Enqueue(0, entries("k", "b"))).Places()
-		require.Equal(t, d.now.UnixMicro(), now)
+		placed := d.run(t, d.scripts.Enqueue(0, -1, entries("k", "b"))).Placed(1)
+		require.Equal(t, d.now.UnixMicro(), placed.Now)
 	})
 }
 

@@ -15,7 +15,8 @@ import (
 
 // Enqueue puts a job into its bucket. It is idempotent by key and id: a job that
 // is already there is answered for and left as it is, so a caller who lost the
-// answer may ask again.
+// answer may ask again. [Job].Dedupe has jobs known by more than that. If as many
+// wait as may, the error is a [*FullError].
 func (q *Queue) Enqueue(ctx context.Context, job Job) (Receipt, error) {
 	receipts, err := q.enqueue(ctx, []Job{job}, func(_ int, err error) error { return err })
 	if len(receipts) == 0 {
@@ -26,9 +27,9 @@ func (q *Queue) Enqueue(ctx context.Context, job Job) (Receipt, error) {
 
 // EnqueueMany puts jobs into their buckets in one pipeline; jobs of one key keep
 // their order. If one job is invalid nothing is written, and the error names it as
-// jobs[i]. If Redis fails on the way, or a key takes no new jobs (a [*DrainingError]), the
-// receipts of the jobs that were not stored, or may not have been, have an empty ID; to enqueue the same jobs with
-// the same ids again is safe.
+// jobs[i]. If Redis fails on the way, or a key takes no new jobs (a [*DrainingError]) or has no
+// room for them (a [*FullError]), the receipts of the jobs that were not stored, or may not
+// have been, have an empty ID; to enqueue the same jobs with the same ids again is safe.
 func (q *Queue) EnqueueMany(ctx context.Context, jobs []Job) ([]Receipt, error) {
 	return q.enqueue(ctx, jobs, func(i int, err error) error {
 		return within(fmt.Sprintf("jobs[%d]", i), err)
@@ -74,7 +75,7 @@ type chunk struct {
 func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) error) ([]Receipt, error) {
 	b := batch{
 		queue: q, shards: make(map[int][]chunk), homes: make(map[string]int),
-		receipts: make([]Receipt, len(jobs)), draining: make(map[string]bool),
+		receipts: make([]Receipt, len(jobs)), draining: make(map[string]bool), full: make(map[string]*FullError),
 	}
 	now := time.Now()
 	for i, job := range jobs {
@@ -86,7 +87,7 @@ func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) 
 		if err != nil {
 			return nil, place(i, err)
 		}
-		e := script.Entry{Key: job.Key, ID: job.ID, Cost: job.Cost, Pool: job.Pool, Job: stored}
+		e := script.Entry{Key: job.Key, ID: job.ID, Cost: job.Cost, Pool: job.Pool, More: job.more(), Job: stored}
 		if !job.NotBefore.IsZero() {
 			e.NotBefore = job.NotBefore.UnixMicro()
 		}
@@ -106,6 +107,9 @@ func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) 
 	if len(b.draining) > 0 {
 		b.errs = append(b.errs, &DrainingError{Keys: slices.Sorted(maps.Keys(b.draining))})
 	}
+	for _, key := range slices.Sorted(maps.Keys(b.full)) {
+		b.errs = append(b.errs, b.full[key])
+	}
 	if len(b.errs) > 0 {
 		return b.receipts, fmt.Errorf("enqueue: %w", errors.Join(b.errs...))
 	}
@@ -118,8 +122,9 @@ func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) 
 type batch struct {
 	queue    *Queue
 	shards   map[int][]chunk
-	homes    map[string]int  // where the jobs of a key were sent first
-	draining map[string]bool // keys that took no jobs
+	homes    map[string]int        // where the jobs of a key were sent first
+	draining map[string]bool       // keys that took no jobs
+	full     map[string]*FullError // keys that had no room
 	receipts []Receipt
 	errs     []error
 }
@@ -131,7 +136,12 @@ func (b *batch) send(ctx context.Context) {
 	hops := 0
 	for shard, chunks := range b.shards {
 		hops = max(hops, chunks[0].hops)
-		calls = append(calls, b.queue.store.scripts.Enqueue(shard, chunks[0].entries))
+		others, err := b.queue.crowd.others(ctx, b.queue.store, shard)
+		if err != nil {
+			b.fail(shard, err)
+			continue
+		}
+		calls = append(calls, b.queue.store.scripts.Enqueue(shard, others, chunks[0].entries))
 		sent = append(sent, chunks[0])
 		if b.shards[shard] = chunks[1:]; len(chunks) == 1 {
 			delete(b.shards, shard)
@@ -141,32 +151,78 @@ func (b *batch) send(ctx context.Context) {
 	_ = b.queue.store.run(ctx, calls...) // each call has its own error
 	for i, call := range calls {
 		if call.Err != nil {
-			b.errs = append(b.errs, call.Err)
-			delete(b.shards, call.Shard) // or later jobs would overtake
+			b.fail(call.Shard, call.Err)
 			continue
 		}
-		now, places := call.Places()
-		for n, at := range places {
-			b.stored(sent[i], n, now, at)
+		placed := call.Placed(len(sent[i].entries))
+		if len(placed.Places) == 0 {
+			b.queue.crowd.want()
+			b.shards[call.Shard] = append([]chunk{sent[i]}, b.shards[call.Shard]...)
+			continue
 		}
+		b.stored(call.Shard, sent[i], placed)
 	}
 }
 
-// stored takes in what became of one job.
-func (b *batch) stored(c chunk, n int, now int64, at script.Place) {
-	e, index := c.entries[n], c.index[n]
+// fail gives a shard up, or later jobs would overtake.
+func (b *batch) fail(shard int, err error) {
+	b.errs = append(b.errs, err)
+	delete(b.shards, shard)
+}
+
+// stored takes in what became of a chunk.
+func (b *batch) stored(shard int, c chunk, placed script.Placed) {
+	outlooks := make(map[string]*estimator)
+	next := 0
+	added := int64(0)
+	for i, at := range placed.Places {
+		e := c.entries[i]
+		estimates := outlooks[e.Key]
+		if estimates == nil {
+			text := ""
+			if next < len(placed.Outlooks) {
+				text = placed.Outlooks[next]
+			}
+			next++
+			estimates = newEstimator(placed.Now, placed.ShardNow, text)
+			outlooks[e.Key] = estimates
+		}
+		if at.How == script.Added && (at.State == Waiting || at.State == Delayed) {
+			added++
+		}
+		b.place(e, c.index[i], c.hops, at, estimates)
+	}
+	b.queue.crowd.added(shard, added)
+}
+
+// place takes in what became of one job.
+func (b *batch) place(e script.Entry, index, hops int, at script.Place, estimates *estimator) {
 	switch {
 	case at.State == script.Draining:
 		b.draining[e.Key] = true
+	case at.State == script.Full:
+		b.refused(e.Key, at, estimates)
 	case at.State != script.Moved:
-		b.receipts[index] = receipt(e.Key, e.ID, now, at)
-	case c.hops == mostHops:
+		b.receipts[index] = receipt(e, at, estimates)
+	case hops == mostHops:
 		b.errs = append(b.errs, fmt.Errorf("job %q of key %q: %w", e.ID, e.Key, errHops))
 	default:
 		home := int(at.Position)
 		b.queue.store.learn(e.Key, home)
-		b.shards[home] = addToChunks(b.shards[home], e, index, c.hops+1)
+		b.shards[home] = addToChunks(b.shards[home], e, index, hops+1)
 	}
+}
+
+func (b *batch) refused(key string, at script.Place, estimates *estimator) {
+	if at.Other == script.InAll {
+		key = ""
+	}
+	e := b.full[key]
+	if e == nil {
+		e = &FullError{Key: key, Waiting: at.Position, Max: int64(at.Ahead), Until: estimates.departure(0, 0, 1, 0)}
+		b.full[key] = e
+	}
+	e.Refused++
 }
 
 func addToChunks(chunks []chunk, e script.Entry, index, hops int) []chunk {
@@ -182,11 +238,21 @@ func addToChunks(chunks []chunk, e script.Entry, index, hops int) []chunk {
 	return chunks
 }
 
-func receipt(key, id string, now int64, at script.Place) Receipt {
-	r := Receipt{Key: key, ID: id, Position: at.Position, Duplicate: at.Known}
-	if wait := microseconds(at.Wait); wait < maxWait {
-		r.EstimatedDeparture = time.UnixMicro(now).Add(wait)
+func receipt(e script.Entry, at script.Place, estimates *estimator) Receipt {
+	r := Receipt{Key: e.Key, ID: e.ID, State: at.State}
+	switch at.How {
+	case script.Known:
+		r.ID, r.Duplicate = at.Other, true
+	case script.Replaced:
+		r.ID, r.Duplicate, r.Replaced = at.Other, true, true
+	case script.Displaced:
+		r.Displaced = at.Other
 	}
+	if at.State == Dropped {
+		return r
+	}
+	r.Position = at.Position
+	r.EstimatedDeparture = estimates.estimate(at.State, at.Ahead, max(0, at.Position-1), e.Cost, estimates.start.now+at.Wait)
 	return r
 }
 

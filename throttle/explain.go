@@ -8,7 +8,7 @@ import (
 	"github.com/weirq/weir/throttle/internal/script"
 )
 
-// A Cause is what holds the next job of a key.
+// A Cause is what holds a job.
 type Cause string
 
 // Causes.
@@ -21,8 +21,12 @@ const (
 	ByCoolDown Cause = "cooldown"  // until the cool-down ends
 	ByHours    Cause = "hours"     // outside of the policy's hours
 	ByInFlight Cause = "in_flight" // the most jobs are in flight: until one ends
-	ByDelay    Cause = "delay"     // all jobs are delayed
-	ByIdle     Cause = "idle"      // there is no job
+	ByOrder    Cause = "order"     // the key is ordered, and an earlier job has not ended
+	ByDelay    Cause = "delay"     // until its not-before, or its next attempt
+	ByWorkers  Cause = "workers"   // jobs were released and no worker takes them up
+	// ByScheduler means that it could be released and no scheduler does.
+	ByScheduler Cause = "scheduler"
+	ByIdle      Cause = "idle" // there is no job
 )
 
 // An Explanation tells what governs a key and what holds its next job.
@@ -30,11 +34,17 @@ type Explanation struct {
 	Key                        string
 	At                         time.Time // of this answer, by the clock of Redis
 	Waiting, Delayed, InFlight int64     // jobs
-	Cause                      Cause
-	Holder                     string    // the key that holds it: Key or one of its parents
-	Until                      time.Time // when it lets go, by the clock of Redis; zero if only an event can tell
-	Paused, Draining           bool
-	CoolUntil                  time.Time // zero if it does not cool down
+	// The job that this is about: the one asked for or, for a key, the one that waits and
+	// leaves next, or is delayed and leaves first, or is in flight. Job is empty if there is
+	// none.
+	Job              string
+	JobState         string // Waiting, Delayed, Released or Running
+	Position         int64  // in the line; 0 outside it
+	Cause            Cause
+	Holder           string    // the key that holds it: Key or one of its parents
+	Until            time.Time // when it lets go, by the clock of Redis; zero if only an event can tell
+	Paused, Draining bool
+	CoolUntil        time.Time // zero if it does not cool down
 	// Chain is the key and its parents, from the key up.
 	Chain []Link
 	// Candidates are the policies that could govern the key, in the order of their
@@ -57,12 +67,27 @@ type Candidate struct {
 
 // Explain tells what governs a key and what holds its next job, at this moment.
 func (q *Queue) Explain(ctx context.Context, key string) (Explanation, error) {
+	return q.explain(ctx, key, "")
+}
+
+// ExplainJob is Explain for one job of the key. What holds the line holds all jobs in
+// it: a job that is not the next one waits for those before it as well. The error is
+// [ErrNoJob] if there is none, or if it has ended.
+func (q *Queue) ExplainJob(ctx context.Context, key, id string) (Explanation, error) {
+	e, err := q.explain(ctx, key, id)
+	if err == nil && e.JobState == "" {
+		err = fmt.Errorf("explain job %q of key %q: %w", id, key, ErrNoJob)
+	}
+	return e, err
+}
+
+func (q *Queue) explain(ctx context.Context, key, id string) (Explanation, error) {
 	if err := ValidateKey(key); err != nil {
 		return Explanation{}, err
 	}
 	var e script.Explanation
 	err := q.store.follow(ctx, key, func(shard int) *script.Call {
-		return q.store.scripts.Explain(shard, key)
+		return q.store.scripts.Explain(shard, key, id)
 	}, func(_ int, c *script.Call) int {
 		e = c.Explanation()
 		return e.Home
@@ -76,6 +101,7 @@ func (q *Queue) Explain(ctx context.Context, key string) (Explanation, error) {
 func explanation(key string, e script.Explanation) (Explanation, error) {
 	out := Explanation{
 		Key: key, At: time.UnixMicro(e.Now), Waiting: e.Waiting, Delayed: e.Delayed, InFlight: e.Flight,
+		Job: e.ID, JobState: e.State, Position: e.Position,
 		Cause: Cause(e.Cause), Holder: e.Holder, Paused: e.Paused, Draining: e.Draining,
 	}
 	if e.Wait >= 0 {

@@ -63,6 +63,31 @@ func TestExplainNamesWhatHoldsAKey(t *testing.T) {
 				s.enqueue(entries("k", "1", "2")...)
 				s.forward(30 * time.Second)
 			}},
+			"order, while one runs": {cause: throttle.ByOrder, holder: "k", policies: []throttle.Policy{{Key: "k", Limit: fast, Ordered: true}}, before: func(s *simulation) {
+				s.work = time.Hour
+				s.enqueue(entries("k", "1", "2")...)
+				s.forward(30 * time.Second)
+			}},
+			"order, between two attempts": {cause: throttle.ByOrder, holder: "k", until: 30 * time.Second, policies: []throttle.Policy{{Key: "k", Limit: fast, Ordered: true}}, before: func(s *simulation) {
+				s.end = func(departure) (string, time.Duration) { return script.Retry, time.Minute }
+				s.enqueue(entries("k", "1", "2")...)
+				s.forward(30*time.Second + 2*time.Millisecond)
+			}},
+			"no workers": {cause: throttle.ByWorkers, holder: "k", policies: []throttle.Policy{{Key: "k", Limit: fast}}, before: func(s *simulation) {
+				s.stop()
+				s.enqueue(entries("k", "1", "2")...)
+				s.forward(30 * time.Second)
+			}},
+			"no workers for a line": {cause: throttle.ByWorkers, holder: "k", policies: []throttle.Policy{{Key: "k", Limit: slow}}, before: func(s *simulation) {
+				s.stop()
+				s.enqueue(entries("k", "1", "2")...)
+				s.forward(30 * time.Second)
+			}},
+			"no scheduler": {cause: throttle.ByScheduler, holder: "k", policies: []throttle.Policy{{Key: "k", Limit: fast}}, before: func(s *simulation) {
+				s.down = true
+				s.enqueue(entries("k", "1", "2")...)
+				s.forward(30 * time.Second)
+			}},
 			"delay": {cause: throttle.ByDelay, holder: "k", until: 30 * time.Second, policies: []throttle.Policy{{Key: "k", Limit: fast}}, before: func(s *simulation) {
 				jobs := entries("k", "1")
 				jobs[0].NotBefore = s.now.Add(time.Minute).UnixMicro()

@@ -339,8 +339,8 @@ func TestDrainReachesChildren(t *testing.T) {
 		d.family(t, throttle.Policy{Key: "p", Limit: limit(t, "1/s", 1)}, throttle.Policy{Key: "c", Limit: limit(t, "100/s", 1), Parent: "p"})
 		s := newSimulation(t, d)
 		s.control(script.Drain, time.Time{}, "p")
-		_, places := s.call(d.scripts.Enqueue(0, entries("c", "1"))).Places()
-		require.Equal(t, script.Draining, places[0].State)
+		placed := s.call(d.scripts.Enqueue(0, -1, entries("c", "1"))).Placed(1)
+		require.Equal(t, script.Draining, placed.Places[0].State)
 	})
 }
 

@@ -5,10 +5,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/weirq/weir/throttle/internal/script"
 )
 
 // Bounds of a [Job].
 const (
+	MaxPriority       = 9
 	MaxIDBytes        = 128
 	MaxTypeBytes      = 128
 	MaxCost           = 1_000_000_000
@@ -28,7 +31,19 @@ type Job struct {
 	NotBefore   time.Time     // not to leave earlier than this; zero means at once
 	Timeout     time.Duration // of one attempt; 0 means the worker's default
 	MaxAttempts int           // 0 means the worker's default
-	Pool        string        // asynq queue whose workers run it, see DefaultPool
+	// Priority is 0 to MaxPriority, which goes first. A job gains one for each time that
+	// it waits for its policy's Ageing: those of a higher priority overtake it only as
+	// long as they come less than that, times the difference, after it.
+	Priority int
+	// TTL is how long it may wait for its first attempt. Then it expires: it ends, and
+	// costs nothing. 0 means the policy's JobTTL; MinTTL to MaxTTL.
+	TTL time.Duration
+	// Deadline is when all must be over, by the clock of Redis: no attempt begins
+	// later, and the context of one that runs ends. A job that had no attempt expires, any
+	// other is dead. Zero means none.
+	Deadline time.Time
+	Dedupe   *Dedupe // nil means: known by its ID until it ends
+	Pool     string  // asynq queue whose workers run it, see DefaultPool
 
 	// Policy governs the key where no policy for exactly this key is stored, as long
 	// as the key has jobs or its bucket is not empty; that of the latest job counts.
@@ -106,8 +121,16 @@ func (j Job) Validate(maxSize int) error {
 	if j.MaxAttempts < 0 {
 		return invalid("max_attempts", j.MaxAttempts, "a positive number, or 0 for the worker's default")
 	}
-	if !j.NotBefore.IsZero() && (j.NotBefore.Year() < 1970 || j.NotBefore.Year() > 2261) {
-		return invalid("not_before", j.NotBefore.Format(time.RFC3339), "a time in the years 1970 to 2261")
+	if err := j.validateTimes(); err != nil {
+		return err
+	}
+	if j.Priority < 0 || j.Priority > MaxPriority {
+		return invalid("priority", j.Priority, "0 to %d", MaxPriority)
+	}
+	if j.Dedupe != nil {
+		if err := j.Dedupe.validate(); err != nil {
+			return within("dedupe", err)
+		}
 	}
 	if j.Policy != nil {
 		if err := j.Policy.validateBrought(); err != nil {
@@ -115,6 +138,38 @@ func (j Job) Validate(maxSize int) error {
 		}
 	}
 	return nil
+}
+
+func (j Job) validateTimes() error {
+	const years = "a time in the years 1970 to 2261"
+	if !j.NotBefore.IsZero() && !storable(j.NotBefore) {
+		return invalid("not_before", j.NotBefore.Format(time.RFC3339), years)
+	}
+	if !j.Deadline.IsZero() && !storable(j.Deadline) {
+		return invalid("deadline", j.Deadline.Format(time.RFC3339), years)
+	}
+	if j.TTL != 0 && (j.TTL < MinTTL || j.TTL > MaxTTL) {
+		return invalid("ttl", j.TTL, "%v to %v, or 0 for that of the policy", MinTTL, MaxTTL)
+	}
+	return nil
+}
+
+// storable tells whether an instant fits what is stored, and time.Time.UnixNano.
+func storable(t time.Time) bool { return t.Year() >= 1970 && t.Year() <= 2261 }
+
+// more is what is out of the ordinary about a job, nil if nothing is.
+func (j Job) more() *script.More {
+	if j.Priority == 0 && j.TTL == 0 && j.Deadline.IsZero() && j.Dedupe == nil {
+		return nil
+	}
+	m := &script.More{Priority: j.Priority, TTL: j.TTL.Microseconds()}
+	if !j.Deadline.IsZero() {
+		m.Deadline = max(1, j.Deadline.UnixMicro())
+	}
+	if j.Dedupe != nil {
+		j.Dedupe.fill(m, j)
+	}
+	return m
 }
 
 func validateToken(field, s string, maxBytes int) error {

@@ -37,10 +37,10 @@ func TestKeysNeverShareState(t *testing.T) {
 		for _, key := range keys {
 			require.Equal(t, []string{"1", "2"}, s.jobs(key), "%q", key)
 			inDelta(t, func(i int) time.Duration { return time.Duration(i) * time.Second }, s.slots(key, from))
-			letters, err := q.DeadLetters(t.Context(), key, 10)
+			dead, err := q.Jobs(t.Context(), key, throttle.Dead, throttle.Page{})
 			require.NoError(t, err)
-			require.Len(t, letters, 2, "%q", key)
-			require.Equal(t, key, letters[0].Job.Key)
+			require.Len(t, dead.Jobs, 2, "%q", key)
+			require.Equal(t, key, dead.Jobs[0].Key)
 		}
 	})
 }
@@ -74,21 +74,22 @@ func TestScriptsStayInTheSlotOfTheirShard(t *testing.T) {
 	const shard = 7
 	for i, key := range append([]string{"a{b}c", "{x}", "{", "}", "{}", "}{", "{99}:due"}, oddKeys...) {
 		run(scripts.Policies(shard, 0, rules(key, policyText(100, time.Second, 10, 10))))
-		run(scripts.Enqueue(shard, entries(key, "1", "2", "3", "4")))
+		run(scripts.Enqueue(shard, -1, entries(key, "1", "2", "3", "4")))
 		jobs := holds(released(run(scripts.Release(shard, releasing(fmt.Sprint(i))))))
 		require.Len(t, jobs, 4)
 		_, slots := run(scripts.Depart(shard, lead, lease, "1", jobs[:3])).Slots()
 		going := departed(jobs, slots)
 		require.Equal(t, []bool{true, true, true}, run(scripts.Extend(shard, -1, going)).Held())
-		_, overdue := run(scripts.Expired(shard, 10)).Overdue()
+		_, overdue := run(scripts.Overdue(shard, 10)).Overdue()
 		require.Len(t, overdue, 3)
 		run(scripts.Reap(shard, lead, lease, []script.Verdict{{Hold: overdue[0].Hold}, {Hold: overdue[1].Hold, Extend: true}}))
 		run(scripts.Finish(shard, lead, append(ends(script.Retry, going[1:2]), append(ends(script.Dead, going[2:]), ends(script.Return, jobs[3:])...)...)))
 		run(scripts.Find(shard, key, "1"))
 		run(scripts.Stat(shard, key))
 		run(scripts.Audit(shard, key, "0", lease))
-		run(scripts.Dead(shard, 0, 10))
-		run(scripts.Purge(shard, key, 10))
+		run(scripts.Ended(shard, script.Dead, key, "", "", 10))
+		run(scripts.Purge(shard, script.Purging{Key: key, State: script.ListWaiting, Most: 10}))
+		run(scripts.Purge(shard, script.Purging{Key: key, State: script.ListDelayed, Most: 10}))
 	}
 	names, err := client.SMembers(t.Context(), "test:touched").Result()
 	require.NoError(t, err)
@@ -113,7 +114,7 @@ func TestScriptsOfFamiliesStayInTheirSlot(t *testing.T) {
 	for i, key := range append([]string{"a{b}c", "{x}", "{", "}", "{}", "}{", "{99}:due"}, oddKeys...) {
 		run(scripts.Zone(shard, "Europe/Berlin", []script.Offset{{From: 0, Offset: 3_600_000_000}}))
 		run(scripts.Policies(shard, shards, rules("up", policyText(1_000_000, time.Second, 1_000_000, 10), key, child)))
-		run(scripts.Enqueue(shard, entries(key, "1", "2")))
+		run(scripts.Enqueue(shard, -1, entries(key, "1", "2")))
 		run(scripts.Override(shard, shards, "who", script.Rule{Name: key, Policy: child}))
 		for _, what := range []string{script.Pause, script.Drain, script.CoolDown, script.Resume} {
 			run(scripts.Control(shard, what, 1, "who", []string{key, key + "*"}))
@@ -122,14 +123,14 @@ func TestScriptsOfFamiliesStayInTheirSlot(t *testing.T) {
 		require.NotEmpty(t, jobs)
 		_, slots := run(scripts.Depart(shard, lead, lease, "1", jobs)).Slots()
 		run(scripts.Finish(shard, lead, ends(script.Done, departed(jobs, slots))))
-		run(scripts.Explain(shard, key))
+		run(scripts.Explain(shard, key, ""))
 		run(scripts.Tidy(shard, "0"))
 		run(scripts.Note(shard, "who", "what", key, "outcome"))
 		m, _ := run(scripts.Emigrate(shard, 10)).Moving()
 		m.Key, m.Home, m.Level, m.Counts = key, shard, "0", "[]"
 		run(scripts.Immigrate(m))
 		run(scripts.Forget(shard, m))
-		run(scripts.Purge(shard, key, 10))
+		run(scripts.Purge(shard, script.Purging{Key: key, State: script.ListWaiting, Most: 10}))
 		run(scripts.Override(shard, shards, "who", script.Rule{Name: key}))
 	}
 	names, err := client.SMembers(t.Context(), "test:touched").Result()

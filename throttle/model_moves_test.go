@@ -13,14 +13,14 @@ func (m *model) enqueue(entries []script.Entry) (now int64, places []script.Plac
 	m.begin()
 	for _, e := range entries {
 		b := m.bucket(e.Key)
+		m.leak(b)
 		if _, known := b.lines.jobs[e.ID]; known {
-			p, _ := m.whereabouts(b, e.ID)
-			p.Known = true
+			p := m.placed(b, e.ID)
+			p.How, p.Other = script.Known, e.ID
 			places = append(places, p)
 			continue
 		}
 		b.lines.jobs[e.ID] = string(e.Job)
-		m.leak(b)
 		if e.Policy != "" && e.Policy != b.own {
 			b.own = e.Policy
 			m.resolve(b)
@@ -28,7 +28,7 @@ func (m *model) enqueue(entries []script.Entry) (now int64, places []script.Plac
 				m.arm(b, float64(m.now))
 			}
 		}
-		b.seq++
+		b.seq = max(b.seq+1, m.now)
 		r := recordModel{state: 'w', cost: e.Cost, seq: b.seq, pool: e.Pool, token: "-", round: "-"}
 		if e.NotBefore > m.real {
 			r.state = 'd'
@@ -36,8 +36,7 @@ func (m *model) enqueue(entries []script.Entry) (now int64, places []script.Plac
 			b.lines.delayed[e.ID] = at
 			b.lines.records[e.ID] = r
 			m.arm(b, at)
-			p, _ := m.whereabouts(b, e.ID)
-			places = append(places, p)
+			places = append(places, m.placed(b, e.ID))
 			continue
 		}
 		b.lines.waiting[e.ID] = float64(b.seq)
@@ -47,14 +46,19 @@ func (m *model) enqueue(entries []script.Entry) (now int64, places []script.Plac
 		if e.Cost != 1 || e.Pool != throttle.DefaultPool {
 			b.lines.records[e.ID] = r
 		}
-		places = append(places, script.Place{
-			State: throttle.Waiting, Position: int64(len(b.lines.waiting)),
-			Wait: m.wait(b, b.Level+float64(b.out)+float64(b.backlog), e.Cost),
-		})
 		b.backlog += e.Cost
+		places = append(places, m.placed(b, e.ID))
 	}
 	m.commit()
 	return m.real, places
+}
+
+// placed is what enqueue tells of a job.
+func (m *model) placed(b *bucketModel, id string) script.Place {
+	p := m.whereabouts(b, id)
+	p.Wait = max(0, p.Wait-m.now)
+	p.Other = id
+	return p
 }
 
 func (m *model) release(r script.Releasing) (due, lease int64, jobs []script.Released) {
@@ -237,7 +241,7 @@ func (m *model) extend(lease int64, jobs []script.Hold) (held []bool) {
 	return held
 }
 
-func (m *model) expired(most int) (next int64, jobs []script.Overdue) {
+func (m *model) overdue(most int) (next int64, jobs []script.Overdue) {
 	m.begin()
 	if m.now < m.grace {
 		return m.grace - m.now, nil
@@ -288,43 +292,59 @@ func (m *model) setPolicies(policies map[string]string) (changed int64) {
 	return 1
 }
 
-func (m *model) find(key, id string) (now int64, at script.Place, attempt int64, ok bool) {
+func (m *model) find(key, id string) (f script.Found, alive bool) {
 	m.begin()
 	b := m.bucket(key)
 	if _, ok := b.lines.jobs[id]; !ok {
-		return 0, script.Place{}, 0, false
+		return script.Found{}, false
 	}
-	at, attempt = m.whereabouts(b, id)
-	at.Known = true
-	return m.real, at, attempt, true
+	at, r := m.whereabouts(b, id), b.record(id)
+	jobs := max(0, at.Position-1)
+	if at.State == throttle.Delayed {
+		jobs = int64(len(b.lines.waiting))
+	}
+	return script.Found{
+		OK: true, Now: m.real, ShardNow: m.now, State: at.State, Position: at.Position, Jobs: jobs, Ahead: at.Ahead,
+		At: at.Wait, Attempts: r.attempt, Cost: r.cost, Enqueued: r.seq,
+	}, true
 }
 
 func (m *model) stat(key string) script.Counts {
 	m.begin()
 	b := m.bucket(key)
 	m.leak(b)
+	oldest, ended := int64(0), int64(0)
+	if line := b.lines.waiting.sorted(); len(line) > 0 {
+		oldest = b.record(line[0]).seq
+	}
+	for name := range m.dead {
+		if _, other, _ := strings.Cut(name, " "); other == key {
+			ended++
+		}
+	}
 	return script.Counts{
+		Now: m.real, ShardNow: m.now, Ended: ended, Oldest: oldest, MicroBacklog: b.backlog * 1_000_000,
 		Waiting: int64(len(b.lines.waiting)), Delayed: int64(len(b.lines.delayed)), InFlight: b.flight,
 		MicroLevel: int64(math.Floor(b.Level * 1_000_000)),
 		Policy:     policyText(b.Limit.Rate, b.Limit.Period, b.Limit.Burst, int(b.max)),
 	}
 }
 
-func (m *model) purge(key string, most int) (removed int64) {
+func (m *model) purge(p script.Purging) (removed int64) {
 	m.begin()
-	b := m.bucket(key)
-	for _, line := range []scores{b.lines.waiting, b.lines.delayed} {
-		for _, id := range line.sorted() {
-			if int(removed) == most {
-				break
-			}
-			if r := b.record(id); r.state == 'w' {
-				b.backlog = max(0, b.backlog-r.cost)
-			}
-			delete(line, id)
-			m.forget(b, id)
-			removed++
+	b := m.bucket(p.Key)
+	line := b.lines.waiting
+	if p.State == script.ListDelayed {
+		line = b.lines.delayed
+	}
+	ids := line.sorted()
+	for _, id := range ids[min(len(ids), int(p.From)):min(len(ids), int(p.From+p.Most))] {
+		if r := b.record(id); r.state == 'w' {
+			b.backlog = max(0, b.backlog-r.cost)
 		}
+		delete(line, id)
+		m.forget(b, id)
+		removed++
 	}
 	if removed > 0 {
 		m.commit()
@@ -332,13 +352,12 @@ func (m *model) purge(key string, most int) (removed int64) {
 	return removed
 }
 
-func (m *model) deadLetters(from, most int) (letters []script.Letter) {
+func (m *model) deadLetters(most int) (letters []script.Letter) {
 	m.begin()
 	names := m.dead.sorted()
-	names = names[min(from, len(names)):]
 	for _, name := range names[:min(most, len(names))] {
 		l := m.letters[name]
-		l.At = int64(m.dead[name]) + m.real - m.now
+		l.At = int64(m.dead[name])
 		letters = append(letters, l)
 	}
 	return letters

@@ -293,26 +293,25 @@ func (m *model) forget(b *bucketModel, id string) {
 func (m *model) bury(b *bucketModel, id string, r recordModel, reason string) {
 	name := ref(b.key, id)
 	m.dead[name] = float64(m.now)
-	m.letters[name] = script.Letter{Ref: name, Why: fmt.Sprintf("%d %s", r.attempt, reason), Job: b.lines.jobs[id]}
+	m.letters[name] = script.Letter{Name: name, Why: fmt.Sprintf("dead %d %d 0 %s %s", r.attempt, r.cost, r.pool, reason)}
 	m.forget(b, id)
 }
 
-func (m *model) whereabouts(b *bucketModel, id string) (script.Place, int64) {
-	m.leak(b)
+// whereabouts is where a job stands; Wait is the instant of its slot or of the end of its
+// delay, 0 for none.
+func (m *model) whereabouts(b *bucketModel, id string) script.Place {
 	r := b.record(id)
-	outside := b.Level + float64(b.out)
 	switch r.state {
 	case 'r':
-		return script.Place{State: throttle.Released, Wait: m.wait(b, b.Level, r.cost)}, r.attempt
+		return script.Place{State: throttle.Released}
 	case 'g':
-		return script.Place{State: throttle.Running, Wait: max(0, r.slot-m.now)}, r.attempt
+		return script.Place{State: throttle.Running, Wait: r.slot}
 	case 'd':
-		wait := max(int64(b.lines.delayed[id])-m.now, m.wait(b, outside+float64(b.backlog), r.cost))
-		return script.Place{State: throttle.Delayed, Wait: wait}, r.attempt
+		return script.Place{State: throttle.Delayed, Ahead: float64(b.backlog), Wait: int64(b.lines.delayed[id])}
 	}
 	rank := slices.Index(b.lines.waiting.sorted(), id)
 	ahead := float64(int64(rank)*b.backlog) / float64(max(1, len(b.lines.waiting)))
-	return script.Place{State: throttle.Waiting, Position: int64(rank) + 1, Wait: m.wait(b, outside+ahead, r.cost)}, r.attempt
+	return script.Place{State: throttle.Waiting, Position: int64(rank) + 1, Ahead: math.Floor(ahead*1_000_000) / 1_000_000}
 }
 
 // ── sorted sets ─────────────────────────────────────────────────────────────

@@ -15,8 +15,7 @@ func releasing(token string) script.Releasing {
 }
 
 func released(c *script.Call) []script.Released {
-	_, _, _, jobs := c.Released()
-	return jobs
+	return c.Released().Jobs
 }
 
 func holds(jobs []script.Released) []script.Hold {

@@ -12,7 +12,7 @@ import (
 
 // matching are the names, of policies that are stored, that a key is governed by.
 func (d *driven) matching(t require.TestingT, key string) (names []string) {
-	for _, c := range d.run(t, d.scripts.Explain(0, key)).Explanation().Candidates {
+	for _, c := range d.run(t, d.scripts.Explain(0, key, "")).Explanation().Candidates {
 		if c.Source == "file" {
 			names = append(names, c.Name)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,6 +73,9 @@ type Permit struct {
 	ParentLimit Limit
 	Job         Job   // set when the job departs for the first time since its release
 	Damaged     error // the stored job could not be read: end its run as Dead
+	// Forced is true when an operator has it leave past the limit: see Queue.ReleaseNow.
+	Forced   bool
+	Deadline time.Time // when its run must be over, on this process' clock; zero for none
 }
 
 // NewToken names one Depart call, so that it can be repeated when its answer was
@@ -106,6 +110,10 @@ func (p *Permits) Depart(ctx context.Context, lease time.Duration, token string,
 			Limit:  Limit{Rate: s.Rate, Period: microseconds(s.Period), Burst: s.Burst},
 			Parent: s.Parent.Key, ParentLimit: Limit{Rate: s.Parent.Rate, Period: microseconds(s.Parent.Period), Burst: s.Parent.Burst},
 		}
+		permits[i].Forced = s.Forced
+		if s.Deadline > 0 {
+			permits[i].Deadline = clock.local(s.Deadline)
+		}
 		if permits[i].Status == Go && holds[i].Run == 0 {
 			permits[i].Job, permits[i].Damaged = decodeJob(holds[i].Key, holds[i].ID, s.Job)
 		}
@@ -126,11 +134,18 @@ type Ending struct {
 	Hold
 	What   string        // Done, Retry, Dead or Return
 	Delay  time.Duration // of a Retry
-	Reason string        // of a Dead one, for people
+	Reason string        // why a Retry or a Dead one failed, for people; at most MaxReasonBytes of it are kept
 	// Cost is what the run truly cost, if Settled: the bucket is corrected by the
 	// difference to what the job was charged. 0 to MaxCost.
 	Cost    int64
 	Settled bool
+}
+
+// MaxReasonBytes bounds what is kept of the error of an attempt.
+const MaxReasonBytes = 1024
+
+func shorten(reason string) string {
+	return strings.ToValidUTF8(reason[:min(len(reason), MaxReasonBytes)], "")
 }
 
 // Finish ends runs of jobs, which must be of one shard. It tells for each whether
@@ -143,7 +158,7 @@ func (p *Permits) Finish(ctx context.Context, endings []Ending) ([]bool, error) 
 	ends := make([]script.End, len(endings))
 	for i, e := range endings {
 		ends[i] = script.End{
-			Hold: e.numbers(), What: e.What, Delay: max(0, e.Delay.Microseconds()), Reason: e.Reason,
+			Hold: e.numbers(), What: e.What, Delay: max(0, e.Delay.Microseconds()), Reason: shorten(e.Reason),
 			Cost: min(max(0, e.Cost), MaxCost), Settled: e.Settled,
 		}
 	}

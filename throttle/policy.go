@@ -3,6 +3,7 @@ package throttle
 import (
 	"fmt"
 	"slices"
+	"time"
 	"unicode/utf8"
 )
 
@@ -11,6 +12,9 @@ const MaxInFlightBound = 1_000_000
 
 // MaxWeight is the highest Weight.
 const MaxWeight = 1000
+
+// MaxWaitingBound is the highest MaxWaiting.
+const MaxWaitingBound = 1_000_000_000
 
 // A Policy is all that governs a key. Where several could, a policy for exactly the
 // key comes first, then the one that its jobs bring ([Job].Policy), then the pattern
@@ -41,6 +45,26 @@ type Policy struct {
 
 	Hours *Hours // when jobs may leave; nil means always
 	Ramp  *Ramp  // how the rate comes back after a pause, a cool-down or an outage; nil means at once
+
+	// Ordered lets one job go at a time, whatever MaxInFlight says. One that fails holds
+	// the line until it is done, dead, cancelled or expired.
+	Ordered bool
+	// Ageing is how long a job waits to gain one priority. 0 means DefaultAgeing;
+	// MinAgeing to MaxAgeing, whole microseconds.
+	Ageing time.Duration
+	// JobTTL is how long a job that names no TTL may wait for its first attempt. 0 means
+	// for ever; MinTTL to MaxTTL, whole microseconds.
+	JobTTL time.Duration
+
+	MaxWaiting int64    // waiting and delayed jobs at once; 0 means no bound, at most MaxWaitingBound
+	Overflow   Overflow // what becomes of more jobs than that; it needs MaxWaiting, and empty means Refuse
+
+	// History is how many departures are kept for throttled verify. 0 means none, at
+	// most MaxHistory.
+	History int
+	// KeepDone is how long jobs that are done can be looked up and replayed. 0 means not
+	// at all; MinKeepDone to MaxKeepDone, whole microseconds.
+	KeepDone time.Duration
 }
 
 // DefaultPolicy governs keys when no policy says otherwise: 10/s, burst 1, 100
@@ -59,6 +83,9 @@ func (p Policy) WithDefaults() Policy {
 	}
 	if p.Parent != "" && p.Weight == 0 {
 		p.Weight = 1
+	}
+	if p.MaxWaiting > 0 && p.Overflow == "" {
+		p.Overflow = Refuse
 	}
 	quotas := p.Quotas
 	p.Quotas = nil
@@ -162,7 +189,10 @@ func (p Policy) validateValues() error {
 			return within("ramp", err)
 		}
 	}
-	return nil
+	if err := p.validateWaiting(); err != nil {
+		return err
+	}
+	return p.validateLifetimes()
 }
 
 func (p Policy) validateQuotas() error {

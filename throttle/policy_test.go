@@ -27,7 +27,14 @@ func wholePolicy() Policy {
 			{Days: []time.Weekday{1, 2, 3, 4, 5}, From: 9 * time.Hour, To: 18 * time.Hour},
 			{Days: []time.Weekday{6, 0}, From: 22 * time.Hour, To: 2 * time.Hour},
 		}},
-		Ramp: &Ramp{From: 0.1, Over: 10 * time.Minute},
+		Ramp:       &Ramp{From: 0.1, Over: 10 * time.Minute},
+		Ordered:    true,
+		Ageing:     30 * time.Second,
+		JobTTL:     48 * time.Hour,
+		MaxWaiting: 1000,
+		Overflow:   DropOldest,
+		History:    5000,
+		KeepDone:   24 * time.Hour,
 	}
 }
 
@@ -45,6 +52,13 @@ func TestPolicyBounds(t *testing.T) {
 		func(p *Policy) { p.Quotas = differentQuotas(MaxQuotas) },
 		func(p *Policy) { p.Quotas[1].Zone = "America/New_York" },
 		func(p *Policy) { p.Quotas[1].Window = Sliding },
+		func(p *Policy) { p.Ageing, p.JobTTL, p.History, p.KeepDone = 0, 0, 0, 0 },
+		func(p *Policy) { p.Ageing, p.JobTTL, p.KeepDone = MinAgeing, MinTTL, MinKeepDone },
+		func(p *Policy) { p.Ageing, p.JobTTL, p.KeepDone = MaxAgeing, MaxTTL, MaxKeepDone },
+		func(p *Policy) { p.MaxWaiting, p.History = MaxWaitingBound, MaxHistory },
+		func(p *Policy) { p.MaxWaiting, p.Overflow, p.History = 1, DropNewest, 1 },
+		func(p *Policy) { p.Overflow = "" },
+		func(p *Policy) { p.MaxWaiting, p.Overflow = 0, "" },
 	} {
 		p := wholePolicy()
 		accepted(&p)
@@ -85,6 +99,24 @@ func TestPolicyBounds(t *testing.T) {
 		"hours.open[0].to":   {func(p *Policy) { p.Hours.Open[0].To = 9 * time.Hour }},
 		"ramp.from":          {func(p *Policy) { p.Ramp.From = math.NaN() }},
 		"ramp.over":          {func(p *Policy) { p.Ramp.Over = 0 }},
+		"ageing": {
+			func(p *Policy) { p.Ageing = MinAgeing - time.Microsecond }, func(p *Policy) { p.Ageing = MaxAgeing + time.Microsecond },
+			func(p *Policy) { p.Ageing = -time.Minute }, func(p *Policy) { p.Ageing = time.Minute + 1 },
+		},
+		"job_ttl": {
+			func(p *Policy) { p.JobTTL = MinTTL - time.Microsecond }, func(p *Policy) { p.JobTTL = MaxTTL + time.Microsecond },
+			func(p *Policy) { p.JobTTL = -time.Hour }, func(p *Policy) { p.JobTTL = time.Hour + 1 },
+		},
+		"max_waiting": {func(p *Policy) { p.MaxWaiting = -1 }, func(p *Policy) { p.MaxWaiting = MaxWaitingBound + 1 }},
+		"overflow": {
+			func(p *Policy) { p.Overflow = "drop" }, func(p *Policy) { p.Overflow = "Refuse" },
+			func(p *Policy) { p.MaxWaiting = 0 }, func(p *Policy) { p.MaxWaiting, p.Overflow = 0, Refuse },
+		},
+		"history": {func(p *Policy) { p.History = -1 }, func(p *Policy) { p.History = MaxHistory + 1 }},
+		"keep_done": {
+			func(p *Policy) { p.KeepDone = MinKeepDone - time.Microsecond }, func(p *Policy) { p.KeepDone = MaxKeepDone + time.Microsecond },
+			func(p *Policy) { p.KeepDone = -time.Hour }, func(p *Policy) { p.KeepDone = time.Hour + 1 },
+		},
 	} {
 		for i, change := range changes {
 			p := wholePolicy()
@@ -113,12 +145,19 @@ func differentQuotas(n int) (quotas []Quota) {
 
 func TestPolicyRefusalsSayWhatIsAllowed(t *testing.T) {
 	for want, change := range map[string]func(*Policy){
-		`quotas[1] "1/h sliding" is not allowed: want one quota for each window, period and zone`: func(p *Policy) { p.Quotas[1] = Quota{Limit: 1, Per: time.Hour} },
-		`parent "acme" is not allowed: want another key than the policy's own`:                    func(p *Policy) { p.Parent = "acme" },
-		`parent "acc*" is not allowed: want an exact key, without *`:                              func(p *Policy) { p.Parent = "acc*" },
-		`weight 3 is not allowed: want none without a parent`:                                     func(p *Policy) { p.Parent = "" },
-		`minimum "21/s" is not allowed: want at most the policy's own rate of 20/s`:               func(p *Policy) { p.Minimum = Rate{21, time.Second} },
-		`hours.zone "CEST" is not allowed: want an IANA time zone such as Europe/Berlin, or UTC`:  func(p *Policy) { p.Hours.Zone = "CEST" },
+		`quotas[1] "1/h sliding" is not allowed: want one quota for each window, period and zone`:                  func(p *Policy) { p.Quotas[1] = Quota{Limit: 1, Per: time.Hour} },
+		`parent "acme" is not allowed: want another key than the policy's own`:                                     func(p *Policy) { p.Parent = "acme" },
+		`parent "acc*" is not allowed: want an exact key, without *`:                                               func(p *Policy) { p.Parent = "acc*" },
+		`weight 3 is not allowed: want none without a parent`:                                                      func(p *Policy) { p.Parent = "" },
+		`minimum "21/s" is not allowed: want at most the policy's own rate of 20/s`:                                func(p *Policy) { p.Minimum = Rate{21, time.Second} },
+		`hours.zone "CEST" is not allowed: want an IANA time zone such as Europe/Berlin, or UTC`:                   func(p *Policy) { p.Hours.Zone = "CEST" },
+		`ageing 25h0m0s is not allowed: want whole microseconds from 1ms to 24h0m0s, or 0 for the default of 1m0s`: func(p *Policy) { p.Ageing = 25 * time.Hour },
+		`job_ttl 1µs is not allowed: want whole microseconds from 1ms to 87600h0m0s, or 0 for none`:                func(p *Policy) { p.JobTTL = time.Microsecond },
+		`max_waiting -1 is not allowed: want 1 to 1000000000, or 0 for no bound`:                                   func(p *Policy) { p.MaxWaiting = -1 },
+		`overflow "drop" is not allowed: want refuse, drop_oldest or drop_newest`:                                  func(p *Policy) { p.Overflow = "drop" },
+		`overflow "drop_oldest" is not allowed: want none without max_waiting`:                                     func(p *Policy) { p.MaxWaiting = 0 },
+		`history 1000001 is not allowed: want 1 to 1000000, or 0 for none`:                                         func(p *Policy) { p.History = 1_000_001 },
+		`keep_done 721h0m0s is not allowed: want whole microseconds from 1s to 720h0m0s, or 0 for none`:            func(p *Policy) { p.KeepDone = 721 * time.Hour },
 	} {
 		p := wholePolicy()
 		change(&p)
@@ -132,6 +171,8 @@ func TestDefaultsLeaveTheCallersPolicyAlone(t *testing.T) {
 		Quotas: []Quota{{Limit: 1, Per: day, Zone: utc}},
 		Hours:  &Hours{Zone: utc, Open: []Opening{{Days: []time.Weekday{0, 1, 1}, To: time.Hour}}},
 		Ramp:   &Ramp{From: 0.5, Over: time.Minute},
+
+		MaxWaiting: 5,
 	}
 	p := given.WithDefaults()
 	require.Equal(t, Policy{
@@ -139,6 +180,8 @@ func TestDefaultsLeaveTheCallersPolicyAlone(t *testing.T) {
 		Quotas: []Quota{{Limit: 1, Per: day, Window: Sliding}},
 		Hours:  &Hours{Open: []Opening{{Days: []time.Weekday{1, 0}, To: time.Hour}}},
 		Ramp:   &Ramp{From: 0.5, Over: time.Minute},
+
+		MaxWaiting: 5, Overflow: Refuse,
 	}, p)
 	p.Hours.Open[0].Days[0], p.Ramp.From, p.Quotas[0].Limit = 5, 0.1, 9
 	require.Equal(t, Policy{
@@ -146,7 +189,33 @@ func TestDefaultsLeaveTheCallersPolicyAlone(t *testing.T) {
 		Quotas: []Quota{{Limit: 1, Per: day, Zone: utc}},
 		Hours:  &Hours{Zone: utc, Open: []Opening{{Days: []time.Weekday{0, 1, 1}, To: time.Hour}}},
 		Ramp:   &Ramp{From: 0.5, Over: time.Minute},
+
+		MaxWaiting: 5,
 	}, given)
+}
+
+func TestParseOverflow(t *testing.T) {
+	for _, o := range []Overflow{Refuse, DropOldest, DropNewest} {
+		got, err := ParseOverflow(string(o))
+		require.NoError(t, err)
+		require.Equal(t, o, got)
+	}
+	for _, text := range []string{"", "Refuse", "drop", "drop-oldest", " refuse"} {
+		_, err := ParseOverflow(text)
+		refuses(t, err, "overflow", text)
+	}
+}
+
+// What is off stays off, and a job's own policy may say how its jobs wait.
+func TestPolicyOfWaiting(t *testing.T) {
+	p := Policy{Limit: DefaultPolicy.Limit}.WithDefaults()
+	require.Equal(t, Policy{Limit: DefaultPolicy.Limit, MaxInFlight: 100}, p)
+	p = wholePolicy()
+	require.Equal(t, DropOldest, p.WithDefaults().Overflow)
+	p.Parent, p.Weight, p.Minimum, p.Hours.Zone, p.Quotas[2].Zone, p.Quotas[2].Per = "", 0, Rate{}, "", "", 2*day
+	require.NoError(t, p.validateBrought())
+	p.Ageing = -1
+	refuses(t, p.validateBrought(), "ageing")
 }
 
 func TestZonesOfAPolicy(t *testing.T) {

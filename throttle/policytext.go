@@ -20,6 +20,13 @@ type storedPolicy struct {
 	Open    *storedMinutes `json:"open,omitempty"`
 	Days    []string       `json:"days,omitempty"` // the openings that Open was made from
 	Ramp    *storedRamp    `json:"ramp,omitempty"`
+
+	Ordered  bool        `json:"ord,omitempty"`
+	Ageing   int64       `json:"age,omitempty"` // µs, as are the others
+	TTL      int64       `json:"ttl,omitempty"`
+	Most     *storedMost `json:"most,omitempty"`
+	History  int         `json:"log,omitempty"`
+	KeepDone int64       `json:"keep,omitempty"`
 }
 
 type storedQuota struct {
@@ -40,8 +47,17 @@ type storedMinutes struct {
 	Minutes []int
 }
 
-// storedWindows are the letters that stand for windows.
-var storedWindows = map[Window]string{Sliding: "s", Fixed: "f"}
+// storedMost is how many jobs may wait, and a letter for what becomes of more.
+type storedMost struct {
+	Waiting  int64
+	Overflow string
+}
+
+// The letters that stand for windows and overflows.
+var (
+	storedWindows   = map[Window]string{Sliding: "s", Fixed: "f"}
+	storedOverflows = map[Overflow]string{Refuse: "r", DropOldest: "o", DropNewest: "n"}
+)
 
 func (q storedQuota) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]any{q.Limit, q.Per, q.Window, q.Zone})
@@ -58,6 +74,10 @@ func (r *storedRate) UnmarshalJSON(data []byte) error { return readList(data, &r
 func (r storedRamp) MarshalJSON() ([]byte, error) { return json.Marshal([]any{r.From, r.Over}) }
 
 func (r *storedRamp) UnmarshalJSON(data []byte) error { return readList(data, &r.From, &r.Over) }
+
+func (m storedMost) MarshalJSON() ([]byte, error) { return json.Marshal([]any{m.Waiting, m.Overflow}) }
+
+func (m *storedMost) UnmarshalJSON(data []byte) error { return readList(data, &m.Waiting, &m.Overflow) }
 
 func (m storedMinutes) MarshalJSON() ([]byte, error) {
 	list := []any{m.Zone}
@@ -106,7 +126,10 @@ func readList(data []byte, into ...any) error {
 func (p Policy) text() string {
 	p = p.WithDefaults()
 	head := fmt.Sprintf("%d %d %d %d", p.Limit.Rate, p.Limit.Period.Microseconds(), p.Limit.Burst, p.MaxInFlight)
-	s := storedPolicy{Parent: p.Parent}
+	s := storedPolicy{
+		Parent: p.Parent, Ordered: p.Ordered, Ageing: p.Ageing.Microseconds(), TTL: p.JobTTL.Microseconds(),
+		History: p.History, KeepDone: p.KeepDone.Microseconds(),
+	}
 	for _, q := range p.Quotas {
 		s.Quotas = append(s.Quotas, storedQuota{q.Limit, q.Per.Microseconds(), storedWindows[q.Window], q.Zone})
 	}
@@ -124,6 +147,9 @@ func (p Policy) text() string {
 	}
 	if p.Ramp != nil {
 		s.Ramp = &storedRamp{p.Ramp.From, p.Ramp.Over.Microseconds()}
+	}
+	if p.MaxWaiting > 0 {
+		s.Most = &storedMost{p.MaxWaiting, storedOverflows[p.Overflow]}
 	}
 	more, err := json.Marshal(s)
 	if err != nil { // a ramp that starts at no number: not a valid policy
@@ -195,7 +221,7 @@ func readPolicy(text string) (Policy, error) {
 // does not come round to a long one.
 func (s storedPolicy) fill(p *Policy) error {
 	for _, q := range s.Quotas {
-		window, err := windowOf(q.Window)
+		window, err := named(storedWindows, q.Window)
 		if err != nil {
 			return err
 		}
@@ -208,7 +234,25 @@ func (s storedPolicy) fill(p *Policy) error {
 	if s.Ramp != nil {
 		p.Ramp = &Ramp{From: s.Ramp.From, Over: microseconds(max(0, s.Ramp.Over))}
 	}
+	if err := s.fillWaiting(p); err != nil {
+		return err
+	}
 	return s.fillHours(p)
+}
+
+// fillWaiting adds how jobs wait and what is kept of them.
+func (s storedPolicy) fillWaiting(p *Policy) error {
+	if low := min(s.Ageing, s.TTL, s.KeepDone); low < 0 { // zero is none
+		return fmt.Errorf("a time of %d µs", low)
+	}
+	p.Ordered, p.Ageing, p.JobTTL = s.Ordered, microseconds(s.Ageing), microseconds(s.TTL)
+	p.History, p.KeepDone = s.History, microseconds(s.KeepDone)
+	if s.Most == nil {
+		return nil
+	}
+	overflow, err := named(storedOverflows, s.Most.Overflow)
+	p.MaxWaiting, p.Overflow = s.Most.Waiting, overflow
+	return err
 }
 
 func (s storedPolicy) fillHours(p *Policy) error {
@@ -232,11 +276,12 @@ func (s storedPolicy) fillHours(p *Policy) error {
 	return nil
 }
 
-func windowOf(letter string) (Window, error) {
-	for window, l := range storedWindows {
+// named is what a letter stands for.
+func named[T comparable](letters map[T]string, letter string) (name T, err error) {
+	for n, l := range letters {
 		if l == letter {
-			return window, nil
+			return n, nil
 		}
 	}
-	return "", fmt.Errorf("window %q", letter)
+	return name, fmt.Errorf("%T %q", name, letter)
 }

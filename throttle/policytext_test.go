@@ -22,7 +22,8 @@ func TestPolicyText(t *testing.T) {
 		`20 1000000 5 7 {"q":[[1000,3600000000,"s",""],[50000,86400000000,"f",""],[40000,86400000000,"f","Europe/Berlin"]],` +
 			`"up":"account 1","w":3,"min":[2,60000000],` +
 			`"open":["America/New_York",0,120,540,1080,1980,2520,3420,3960,4860,5400,6300,6840,8520,8760,9960,10080],` +
-			`"days":["mon-fri 09:00-18:00","sat,sun 22:00-02:00"],"ramp":[0.1,600000000]}`: wholePolicy(),
+			`"days":["mon-fri 09:00-18:00","sat,sun 22:00-02:00"],"ramp":[0.1,600000000],` +
+			`"ord":true,"age":30000000,"ttl":172800000000,"most":[1000,"o"],"log":5000,"keep":86400000000}`: wholePolicy(),
 		`10 1000000 1 100 {"up":"a"}`:                   with(func(p *Policy) { p.Parent = "a" }),
 		`10 1000000 1 100 {"up":"a","min":[1,1000000]}`: with(func(p *Policy) { p.Parent, p.Weight, p.Minimum = "a", 1, Rate{1, time.Second} }),
 		`10 1000000 1 100 {"open":["",0,10080],"days":["00:00-24:00"]}`: with(func(p *Policy) {
@@ -30,6 +31,12 @@ func TestPolicyText(t *testing.T) {
 		}),
 		`10 1000000 1 100 {"ramp":[1e-9,1000000]}`:           with(func(p *Policy) { p.Ramp = &Ramp{From: 1e-9, Over: time.Second} }),
 		`10 1000000 1 100 {"q":[[1,31622400000000,"s",""]]}`: with(func(p *Policy) { p.Quotas = []Quota{{Limit: 1, Per: MaxQuotaPeriod}} }),
+		`10 1000000 1 100 {"ord":true}`:                      with(func(p *Policy) { p.Ordered = true }),
+		`10 1000000 1 100 {"age":60000000}`:                  with(func(p *Policy) { p.Ageing = DefaultAgeing }),
+		`10 1000000 1 100 {"ttl":315360000000000}`:           with(func(p *Policy) { p.JobTTL = MaxTTL }),
+		`10 1000000 1 100 {"most":[1,"r"]}`:                  with(func(p *Policy) { p.MaxWaiting = 1 }),
+		`10 1000000 1 100 {"most":[1000000000,"n"],"log":1}`: with(func(p *Policy) { p.MaxWaiting, p.Overflow, p.History = MaxWaitingBound, DropNewest, 1 }),
+		`10 1000000 1 100 {"keep":1000000}`:                  with(func(p *Policy) { p.KeepDone = MinKeepDone }),
 	} {
 		require.NoError(t, p.Validate())
 		require.Equal(t, want, p.text())
@@ -68,8 +75,26 @@ func drawPolicy() *rapid.Generator[Policy] {
 				Over: time.Duration(rapid.Int64Range(MinRamp.Microseconds(), MaxRamp.Microseconds()).Draw(t, "over")) * time.Microsecond,
 			}
 		}
+		drawWaiting(t, &p)
 		return p
 	})
+}
+
+// drawWaiting draws how jobs wait and what is kept of them.
+func drawWaiting(t *rapid.T, p *Policy) {
+	span := func(shortest, longest time.Duration, label string) time.Duration {
+		us := rapid.Int64Range(shortest.Microseconds(), longest.Microseconds())
+		return time.Duration(rapid.OneOf(rapid.Just(int64(0)), us).Draw(t, label)) * time.Microsecond
+	}
+	p.Ordered = rapid.Bool().Draw(t, "ordered")
+	p.Ageing = span(MinAgeing, MaxAgeing, "ageing")
+	p.JobTTL = span(MinTTL, MaxTTL, "job ttl")
+	p.History = rapid.IntRange(0, MaxHistory).Draw(t, "history")
+	p.KeepDone = span(MinKeepDone, MaxKeepDone, "keep done")
+	if rapid.Bool().Draw(t, "bounded") {
+		p.MaxWaiting = rapid.Int64Range(1, MaxWaitingBound).Draw(t, "max waiting")
+		p.Overflow = rapid.SampledFrom([]Overflow{"", Refuse, DropOldest, DropNewest}).Draw(t, "overflow")
+	}
 }
 
 func quotaName(q Quota) string {
@@ -120,6 +145,13 @@ func TestDamagedPolicyTextsAreTold(t *testing.T) {
 		`10 1000000 1 100 {"open":["",0,10079],"days":["00:00-24:00"]}`, `10 1000000 1 100 {"open":["",0,10080],"days":["00:00-25:00"]}`,
 		`10 1000000 1 100 {"open":["",0],"days":["00:00-24:00"]}`, `10 1000000 1 100 {"open":[0,0,10080],"days":["00:00-24:00"]}`,
 		`10 1000000 1 100 {"ramp":[1,1000000]}`, `10 1000000 1 100 {"ramp":[0.5,1]}`, `10 1000000 1 100 {"ramp":[0.5]}`, `10 1000000 1 100 {"ramp":["0.5",1000000]}`,
+		`10 1000000 1 100 {"ord":1}`, `10 1000000 1 100 {"age":999}`, `10 1000000 1 100 {"age":-60000000}`, `10 1000000 1 100 {"age":86400000001}`,
+		`10 1000000 1 100 {"age":1000.5}`, `10 1000000 1 100 {"ttl":999}`, `10 1000000 1 100 {"ttl":-1}`, `10 1000000 1 100 {"ttl":315360000000001}`,
+		`10 1000000 1 100 {"ttl":-18446744073709551}`, `10 1000000 1 100 {"ttl":18446744073710551}`, `10 1000000 1 100 {"ttl":"1000"}`,
+		`10 1000000 1 100 {"most":1}`, `10 1000000 1 100 {"most":[1]}`, `10 1000000 1 100 {"most":[0,"r"]}`, `10 1000000 1 100 {"most":[-1,"r"]}`,
+		`10 1000000 1 100 {"most":[1000000001,"r"]}`, `10 1000000 1 100 {"most":[1,""]}`, `10 1000000 1 100 {"most":[1,"refuse"]}`, `10 1000000 1 100 {"most":[1,null]}`,
+		`10 1000000 1 100 {"log":-1}`, `10 1000000 1 100 {"log":1000001}`, `10 1000000 1 100 {"log":1.5}`,
+		`10 1000000 1 100 {"keep":999999}`, `10 1000000 1 100 {"keep":-1000000}`, `10 1000000 1 100 {"keep":2592000000001}`,
 	} {
 		p, err := policyFromText("k", text)
 		require.ErrorIs(t, err, errPolicyText, "%q", text)
@@ -143,6 +175,7 @@ func FuzzPolicyText(f *testing.F) {
 	f.Add(wholePolicy().text())
 	f.Add(`10 1000000 1 100 {"q":[[1,1000000,"s",""]],"up":"\u0000","w":2,"min":[1,1000000]}`)
 	f.Add(`10 1000000 1 100 {"open":["",0,120,7200,7320],"days":["fri,sun 22:00-02:00"],"ramp":[1e-300,1000000]}`)
+	f.Add(`10 1000000 1 100 {"ord":true,"age":1000,"ttl":1000,"most":[1,"n"],"log":1,"keep":1000000}`)
 	f.Add(`10 1000000 1 100 {`)
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := policyFromText("k", text)

@@ -2,8 +2,6 @@ package throttle
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -44,6 +42,7 @@ type Queue struct {
 	maxSize int
 	logger  *slog.Logger
 	who     string
+	crowd   *crowd
 }
 
 // NewQueue checks the server behind client and returns a Queue on it. A server
@@ -63,7 +62,7 @@ func newQueue(ctx context.Context, client redis.UniversalClient, config QueueCon
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{store: s, maxSize: config.MaxJobSize, logger: config.Logger, who: filepath.Base(os.Args[0])}, nil
+	return &Queue{store: s, maxSize: config.MaxJobSize, logger: config.Logger, who: filepath.Base(os.Args[0]), crowd: &crowd{}}, nil
 }
 
 // As returns the same queue acting for somebody: the audit trail names who changed
@@ -79,74 +78,3 @@ func (q *Queue) As(who string) *Queue {
 
 // MaxWhoBytes bounds the name that an entry of the audit trail has.
 const MaxWhoBytes = 128
-
-// ErrNoJob is returned when there is no job of that key and id.
-var ErrNoJob = errors.New("no such job")
-
-// States of a job.
-const (
-	Waiting  = "waiting"  // in its bucket
-	Delayed  = "delayed"  // until its not-before or its next attempt
-	Released = "released" // on its way to a worker
-	Running  = "running"  // in a worker's hands, its slot given
-)
-
-// JobInfo is what is known of a job that has not ended.
-type JobInfo struct {
-	Receipt
-	State    string // Waiting, Delayed, Released or Running
-	Attempts int    // begun so far
-}
-
-// Job looks up a job that has not ended. The error is [ErrNoJob] if there is none.
-func (q *Queue) Job(ctx context.Context, key, id string) (JobInfo, error) {
-	var info JobInfo
-	found := false
-	err := q.store.follow(ctx, key, func(shard int) *script.Call {
-		return q.store.scripts.Find(shard, key, id)
-	}, func(shard int, c *script.Call) int {
-		home, now, at, attempts, ok := c.Found()
-		if found = ok; ok {
-			info = JobInfo{Receipt: receipt(key, id, now, at), State: at.State, Attempts: int(attempts)}
-			return shard // it may still be where its key was
-		}
-		return home
-	})
-	if err == nil && !found {
-		err = ErrNoJob
-	}
-	if err != nil {
-		return JobInfo{}, fmt.Errorf("look up job %q of key %q: %w", id, key, err)
-	}
-	return info, nil
-}
-
-// KeyInfo counts the jobs of a key.
-type KeyInfo struct {
-	Waiting, Delayed, InFlight int64
-	Level                      float64 // cost in the bucket
-	Policy                     Policy  // the one in force
-}
-
-// Key tells how a key stands. A key that nobody has used has no jobs and the
-// policy that it would get.
-func (q *Queue) Key(ctx context.Context, key string) (KeyInfo, error) {
-	var n script.Counts
-	err := q.store.follow(ctx, key, func(shard int) *script.Call {
-		return q.store.scripts.Stat(shard, key)
-	}, func(_ int, c *script.Call) int {
-		n = c.Counts()
-		return n.Home
-	})
-	var p Policy
-	if err == nil {
-		p, err = policyFromText(key, n.Policy)
-	}
-	if err != nil {
-		return KeyInfo{}, fmt.Errorf("count jobs of key %q: %w", key, err)
-	}
-	return KeyInfo{
-		Waiting: n.Waiting, Delayed: n.Delayed, InFlight: n.InFlight,
-		Level: float64(n.MicroLevel) / 1e6, Policy: p,
-	}, nil
-}

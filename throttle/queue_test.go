@@ -239,10 +239,10 @@ func TestOddKeysStayInOneSlotOfACluster(t *testing.T) {
 		held, err := p.Finish(t.Context(), []throttle.Ending{{Hold: hold, What: throttle.Dead, Reason: "test"}})
 		require.NoError(t, err)
 		require.Equal(t, []bool{true}, held)
-		letters, err := q.DeadLetters(t.Context(), hold.Key, 10)
+		dead, err := q.Jobs(t.Context(), hold.Key, throttle.Dead, throttle.Page{})
 		require.NoError(t, err)
-		require.Len(t, letters, 1)
-		require.Equal(t, hold.Key, letters[0].Job.Key)
+		require.Len(t, dead.Jobs, 1)
+		require.Equal(t, hold.Key, dead.Jobs[0].Key)
 	}
 	for _, key := range oddKeys {
 		require.True(t, seen[key], "%q came back byte for byte", key)

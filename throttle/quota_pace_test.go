@@ -196,10 +196,10 @@ func TestRefusalChargesNothing(t *testing.T) {
 			{Limit: 1000, Per: time.Hour, Window: throttle.Fixed},
 			{Limit: 3, Per: time.Hour, Window: throttle.Sliding},
 		}})
-		d.run(t, d.scripts.Enqueue(0, entries("k", "1", "2", "3")))
+		d.run(t, d.scripts.Enqueue(0, -1, entries("k", "1", "2", "3")))
 		jobs := holds(released(d.run(t, d.scripts.Release(0, releasing("1")))))
 		require.Len(t, jobs, 3)
-		d.run(t, d.scripts.Enqueue(0, entries("k", "4", "5")))
+		d.run(t, d.scripts.Enqueue(0, -1, entries("k", "4", "5")))
 		require.Empty(t, released(d.run(t, d.scripts.Release(0, releasing("2")))), "what is out is counted")
 		d.run(t, d.scripts.Depart(0, lead, lease, "1", jobs))
 		// A lower quota refuses those that are on their way already.
@@ -288,13 +288,14 @@ func TestEstimatesBehindQuotasAreTrue(t *testing.T) {
 				d.set(t, time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC))
 				d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "10/s", 1), Quotas: []throttle.Quota{{Limit: 3, Per: 10 * time.Second, Window: w}}})
 				s := newSimulation(t, d)
-				now, places := s.call(d.scripts.Enqueue(0, entries("k", ids(10)...))).Places()
+				jobs := numbered("k", 10)
+				receipts, err := d.queue(t).EnqueueMany(t.Context(), jobs)
+				require.NoError(t, err)
 				s.open = 10
 				from := s.now
 				s.drain(time.Minute)
-				require.Equal(t, from.UnixMicro(), now)
 				for i, at := range s.slots("k", from) {
-					require.InDelta(t, at.Seconds(), float64(places[i].Wait)/1e6, 1, "job %d", i+1)
+					require.InDelta(t, at.Seconds(), receipts[i].EstimatedDeparture.Sub(from).Seconds(), 0.25, "job %d", i+1)
 				}
 			})
 		}

@@ -91,7 +91,7 @@ const mostReaped = 500
 func (s *Scheduler) reapShards(ctx context.Context, shards []int) error {
 	calls := make([]*script.Call, len(shards))
 	for i, shard := range shards {
-		calls[i] = s.store.scripts.Expired(shard, mostReaped)
+		calls[i] = s.store.scripts.Overdue(shard, mostReaped)
 	}
 	err := s.store.run(ctx, calls...)
 	asked := make(map[[2]string]bool)

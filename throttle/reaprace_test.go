@@ -17,13 +17,13 @@ func TestReaperNeverTakesBackWhatItsHolderDealtWith(t *testing.T) {
 		t := d.t
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1000000/s", 1000), MaxInFlight: 100})
 		for i, id := range ids(d.most(1000)) {
-			d.run(t, d.scripts.Enqueue(0, entries("k", id)))
+			d.run(t, d.scripts.Enqueue(0, -1, entries("k", id)))
 			job := holds(released(d.run(t, d.scripts.Release(0, releasing(id)))))
 			require.Len(t, job, 1)
 			_, slots := d.run(t, d.scripts.Depart(0, lead, lease, id, job)).Slots()
 			job = departed(job, slots)
 			d.advance(t, lease*time.Microsecond+time.Second)
-			_, overdue := d.run(t, d.scripts.Expired(0, 10)).Overdue()
+			_, overdue := d.run(t, d.scripts.Overdue(0, 10)).Overdue()
 			require.Len(t, overdue, 1)
 
 			switch i % 4 {
@@ -33,7 +33,7 @@ func TestReaperNeverTakesBackWhatItsHolderDealtWith(t *testing.T) {
 				require.Equal(t, []bool{true}, d.run(t, d.scripts.Extend(0, lease, job)).Held())
 			case 3: // it ended, and a job of the same id was enqueued and released meanwhile
 				d.run(t, d.scripts.Finish(0, lead, ends(script.Done, job)))
-				d.run(t, d.scripts.Enqueue(0, entries("k", id)))
+				d.run(t, d.scripts.Enqueue(0, -1, entries("k", id)))
 				job = holds(released(d.run(t, d.scripts.Release(0, releasing(id+"again")))))
 				require.Len(t, job, 1)
 			}
@@ -54,7 +54,7 @@ func TestLateHolderHasNoSay(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1000/s", 100), MaxInFlight: 100})
-		d.run(t, d.scripts.Enqueue(0, entries("k", "a")))
+		d.run(t, d.scripts.Enqueue(0, -1, entries("k", "a")))
 		late := holds(released(d.run(t, d.scripts.Release(0, releasing("1")))))
 		_, slots := d.run(t, d.scripts.Depart(0, lead, lease, "1", late)).Slots()
 		going := departed(late, slots)
@@ -83,7 +83,7 @@ func TestLateHolderHasNoSay(t *testing.T) {
 		hasNoSay() // it is gone
 
 		d.advance(t, time.Second)
-		d.run(t, d.scripts.Enqueue(0, entries("k", "a")))
+		d.run(t, d.scripts.Enqueue(0, -1, entries("k", "a")))
 		hasNoSay()
 		again = holds(released(d.run(t, d.scripts.Release(0, releasing("3")))))
 		require.Len(t, again, 1)
@@ -99,10 +99,10 @@ func TestRepeatedCallsAreAnsweredAgain(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
 		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "10/s", 3), MaxInFlight: 100})
-		d.run(t, d.scripts.Enqueue(0, entries("k", ids(20)...)))
-		_, places := d.run(t, d.scripts.Enqueue(0, entries("k", "000002"))).Places()
-		require.True(t, places[0].Known)
-		require.EqualValues(t, 2, places[0].Position)
+		d.run(t, d.scripts.Enqueue(0, -1, entries("k", ids(20)...)))
+		place := d.run(t, d.scripts.Enqueue(0, -1, entries("k", "000002"))).Placed(1).Places[0]
+		require.Equal(t, script.Known, place.How)
+		require.EqualValues(t, 2, place.Position)
 
 		first := released(d.run(t, d.scripts.Release(0, releasing("1"))))
 		require.NotEmpty(t, first)

@@ -5,15 +5,24 @@ import "time"
 // A Receipt tells what became of an enqueued job.
 type Receipt struct {
 	Key string
-	ID  string
+	ID  string // of the job that this is about: of one that was there already, if Duplicate
+	// State is Waiting or Delayed for a new job; any for a Duplicate, Done among them if
+	// its name is still kept; Dropped for one that its key's bound kept out.
+	State string
 	// Position in the key's line at that moment, 1 for the next to leave; 0 for
 	// a job that is delayed, on its way to a worker or running.
 	Position int64
 	// EstimatedDeparture is when the job leaves if the policy stays and every job
-	// ahead leaves at its slot, by the clock of Redis; what siblings take of a parent
-	// is not foreseen. Zero if only an event can tell, as for a paused key.
+	// ahead leaves at its slot, by the clock of Redis. Zero if only an event can tell, as
+	// for a paused key.
 	EstimatedDeparture time.Time
-	// Duplicate is true when a job with this id was already there; that job was
-	// left as it is, and Position and EstimatedDeparture are its own.
+	// Duplicate is true when the job, or another of its name, was already there; that
+	// one is what the receipt is about.
 	Duplicate bool
+	// Replaced is true when the new job took the place of one that waited, under whose
+	// ID it goes on: see Dedupe.Replace.
+	Replaced bool
+	// Displaced is the ID of the job that was dropped to make room for this one, in a
+	// key whose policy says so.
+	Displaced string
 }

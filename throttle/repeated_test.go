@@ -18,15 +18,15 @@ import (
 func TestARepeatedEnqueueIsAnsweredAsBefore(t *testing.T) {
 	client := throttletest.StartRedis(t).Client()
 	q := queueOn(t, client)
-	call := script.NewSet().Enqueue(throttle.ShardOf(q, "k"), []script.Entry{
+	call := script.NewSet().Enqueue(throttle.ShardOf(q, "k"), -1, []script.Entry{
 		{Key: "k", ID: "1", Cost: 1, Pool: throttle.DefaultPool, Job: []byte("{}\n")},
 	})
 	require.NoError(t, script.Run(t.Context(), client, call))
-	_, first := call.Places()
+	first := call.Placed(1).Places
 	_, err := q.Purge(t.Context(), "k")
 	require.NoError(t, err)
 	require.NoError(t, script.Run(t.Context(), client, call))
-	_, again := call.Places()
+	again := call.Placed(1).Places
 	require.Equal(t, first, again)
 	k, err := q.Key(t.Context(), "k")
 	require.NoError(t, err)

@@ -31,7 +31,8 @@ func TestRetriesLeaveUnderTheLimitLikeEverythingElse(t *testing.T) {
 		require.Len(t, slots, 30)
 		require.GreaterOrEqual(t, slots[29], 29*time.Second)
 		s.keepsLimit(limit(t, "1/s", 1), "k")
-		require.Len(t, d.run(t, d.scripts.Dead(0, 0, 100)).Letters(), 10)
+		_, _, letters := d.run(t, d.scripts.Ended(0, script.Dead, "", "", "", 100)).Letters()
+		require.Len(t, letters, 10)
 	})
 }
 
@@ -40,7 +41,7 @@ func TestDeferralSpendsNoAttempt(t *testing.T) {
 		t := d.t
 		s := paced(t, d, "10/s", 2)
 		s.end = upTo(3)
-		d.run(t, d.scripts.Enqueue(0, entries("k", "before", "deferred")))
+		d.run(t, d.scripts.Enqueue(0, -1, entries("k", "before", "deferred")))
 		for i := range 100 {
 			d.advance(t, time.Second)
 			jobs := holds(released(d.run(t, d.scripts.Release(0, releasing(time.Duration(i).String())))))

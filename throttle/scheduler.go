@@ -45,6 +45,12 @@ type SchedulerConfig struct {
 	// AuditEvery is how often all buckets are checked for damage, at a bounded
 	// pace: many keys take longer. 0 means 1m.
 	AuditEvery time.Duration
+	// DeadLetters bounds what is kept of jobs that were given up.
+	DeadLetters Retention
+	// OnExpired is told of each job that waited too long, by the scheduler that saw to it,
+	// once it is gone: one whose process dies between the two is not told of. nil tells
+	// nobody. Calls do not hold up the scheduler, and several may run at once.
+	OnExpired func(ctx context.Context, job Job)
 	// Logger takes what no caller can be told. nil means that of the queue.
 	Logger *slog.Logger
 }
@@ -54,6 +60,7 @@ func (c SchedulerConfig) withDefaults(q *Queue) SchedulerConfig {
 	setDefault(&c.Lease, max(10*time.Second, 10*c.Lead))
 	setDefault(&c.Poll, 30*time.Second)
 	setDefault(&c.AuditEvery, time.Minute)
+	c.DeadLetters = c.DeadLetters.withDefaults()
 	if c.Logger == nil {
 		c.Logger = q.logger
 	}
@@ -81,7 +88,7 @@ func (c SchedulerConfig) validate() error {
 			return invalid(field, d, "at least 10ms")
 		}
 	}
-	return nil
+	return c.DeadLetters.validate()
 }
 
 // A Scheduler releases jobs shortly before their slots and hands them to a
@@ -150,7 +157,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		return errors.New("a throttle.Scheduler runs once: make a new one")
 	}
 	var parts sync.WaitGroup
-	for _, part := range []func(context.Context){s.listen, s.reap, s.audit} {
+	for _, part := range []func(context.Context){s.listen, s.reap, s.audit, s.retain} {
 		parts.Go(func() { part(ctx) })
 	}
 	s.schedule(ctx)
@@ -249,15 +256,16 @@ func (s *Scheduler) round(ctx context.Context) {
 		if call.Err != nil {
 			continue
 		}
-		due, lease, moving, jobs := call.Released()
-		parcels.add(call.Shard, state.round, state.numbered, jobs)
+		r := call.Released()
+		parcels.add(call.Shard, state.round, state.numbered, r.Jobs)
 		wait := s.config.Poll
-		if due >= 0 {
-			wait = min(wait, microseconds(due))
+		if r.Due >= 0 {
+			wait = min(wait, microseconds(r.Due))
 		}
 		*state = shardState{next: time.Now().Add(wait)}
-		s.leases.set(call.Shard, lease)
-		if moving > 0 {
+		s.leases.set(call.Shard, r.Lease)
+		s.expired(ctx, r.Expired)
+		if r.Moving > 0 {
 			s.migrate(ctx, call.Shard)
 		}
 	}

@@ -199,7 +199,7 @@ func TestSettlingCorrectsQuotasAndParents(t *testing.T) {
 		s.forward(20 * time.Minute)
 		require.Len(t, s.departures, 17)
 		d.set(t, s.now)
-		e := d.run(t, d.scripts.Explain(0, "c")).Explanation()
+		e := d.run(t, d.scripts.Explain(0, "c", "")).Explanation()
 		require.Equal(t, []string{"quota", "p"}, []string{e.Cause, e.Holder})
 	})
 }

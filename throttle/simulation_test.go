@@ -2,6 +2,7 @@ package throttle_test
 
 import (
 	"container/heap"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -73,24 +74,58 @@ func (s *simulation) enqueue(jobs ...script.Entry) {
 			s.costs[e.Key+" "+e.ID] = e.Cost
 			s.open++
 		}
-		s.call(s.d.scripts.Enqueue(0, jobs[:n]))
+		s.call(s.d.scripts.Enqueue(0, -1, jobs[:n]))
 		jobs = jobs[n:]
 	}
 }
 
+// put puts jobs in through a Queue. Its receipts tell which of them are new.
+func (s *simulation) put(jobs ...throttle.Job) (receipts []throttle.Receipt) {
+	s.do(func(q *throttle.Queue) {
+		var err error
+		receipts, err = q.EnqueueMany(context.Background(), jobs)
+		require.NoError(s.t, err)
+	})
+	for i, r := range receipts {
+		if !r.Duplicate && r.State != throttle.Dropped {
+			s.open++
+			s.costs[r.Key+" "+r.ID] = max(1, jobs[i].Cost)
+		}
+		if r.Displaced != "" {
+			s.open--
+		}
+	}
+	return receipts
+}
+
+// do acts through a Queue at the present instant, and the schedulers hear its wake-up.
+func (s *simulation) do(what func(q *throttle.Queue)) {
+	s.present()
+	what(s.d.queue(s.t))
+	s.hear()
+}
+
 // call makes a call at the present instant, and the schedulers hear its wake-up.
 func (s *simulation) call(c *script.Call) *script.Call {
+	s.present()
+	s.d.run(s.t, c)
+	s.hear()
+	return c
+}
+
+func (s *simulation) present() {
 	if at := s.now.Add(s.skew); !at.Equal(s.d.now) {
 		s.d.set(s.t, at)
 	}
-	s.d.run(s.t, c)
+}
+
+func (s *simulation) hear() {
 	if n := s.d.wakes(s.t); n != s.wakes {
 		s.wakes = n
 		for i := range s.looks {
 			s.look(i, s.now)
 		}
 	}
-	return c
 }
 
 // jump moves the server's clock and nothing else.
@@ -157,10 +192,12 @@ func (s *simulation) release(scheduler int) {
 	}
 	s.releases++
 	token := strconv.Itoa(s.releases)
-	next, _, _, jobs := s.call(s.d.scripts.Release(0, script.Releasing{
+	round := s.call(s.d.scripts.Release(0, script.Releasing{
 		Lead: s.lead.Microseconds(), Lease: s.lease.Microseconds(), Most: 256,
 		Round: token, Scheduler: strconv.Itoa(scheduler), Token: token,
 	})).Released()
+	next, jobs := round.Due, round.Jobs
+	s.open -= len(round.Expired)
 	for _, j := range jobs {
 		s.released[j.Key] = append(s.released[j.Key], j.ID)
 	}
@@ -226,6 +263,9 @@ func (s *simulation) depart(jobs []script.Hold) {
 			var delay time.Duration
 			e.What, delay = s.end(d)
 			e.Delay = delay.Microseconds()
+		}
+		if e.What == script.Retry || e.What == script.Dead {
+			e.Reason = "because of this"
 		}
 		if s.cost != nil {
 			e.Cost, e.Settled = s.cost(d), true

@@ -123,5 +123,27 @@ func (p Policy) summary() string {
 	if p.Ramp != nil {
 		parts = append(parts, fmt.Sprintf("ramp from %g %% over %v", 100*p.Ramp.From, p.Ramp.Over))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(append(parts, p.lineSummary()...), ", ")
+}
+
+// lineSummary is what a policy says of the jobs that wait, and of what is kept of them.
+func (p Policy) lineSummary() (parts []string) {
+	if p.Ordered {
+		parts = append(parts, "ordered")
+	}
+	if p.MaxWaiting > 0 {
+		parts = append(parts, fmt.Sprintf("max waiting %d, then %s", p.MaxWaiting, strings.ReplaceAll(string(p.Overflow), "_", " ")))
+	}
+	for _, f := range []struct {
+		name string
+		d    time.Duration
+	}{{"ageing", p.Ageing}, {"job ttl", p.JobTTL}, {"done jobs kept for", p.KeepDone}} {
+		if f.d > 0 {
+			parts = append(parts, fmt.Sprintf("%s %v", f.name, f.d))
+		}
+	}
+	if p.History > 0 {
+		parts = append(parts, fmt.Sprintf("history of %d", p.History))
+	}
+	return parts
 }

@@ -125,12 +125,12 @@ func TestWhatAHandlerReturnsDecides(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"done": 1, "no-use": 1, "revoked": 1, "panics": 2, "second-time": 2, "never": 3}, attempts)
 	for _, l := range s.dead("k") {
-		switch l.Job.ID {
+		switch l.ID {
 		case "no-use":
 			require.Equal(t, 1, l.Attempts)
 			require.Equal(t, "no such address: skip retry for the task", l.Reason)
 		default:
-			require.Equal(t, "never", l.Job.ID)
+			require.Equal(t, "never", l.ID)
 			require.Equal(t, 3, l.Attempts)
 			require.Equal(t, "attempt 3 of 3 failed: connection refused", l.Reason)
 		}

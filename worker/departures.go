@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/weirq/weir/throttle"
 )
@@ -76,13 +77,17 @@ func (d *departures) call(ctx context.Context, token *string, jobs []*held) erro
 			returned[key]++
 		}
 		h.attempt, h.limit, h.slot = p.Attempt, p.Limit, p.At
-		h.parent, h.parentLimit = p.Parent, p.ParentLimit
+		h.parent, h.parentLimit, h.deadline = p.Parent, p.ParentLimit, p.Deadline
 		if holds[i].Run == 0 {
 			h.job, h.damaged = p.Job, p.Damaged
 		}
 		h.moved(p.Run)
 		switch p.Status {
 		case throttle.Go:
+			if p.Forced {
+				d.force(h)
+				continue
+			}
 			granted[key] = append(granted[key], h)
 		case throttle.Parked:
 			d.drop(h, Parked)
@@ -98,6 +103,20 @@ func (d *departures) call(ctx context.Context, token *string, jobs []*held) erro
 		d.meter(key, nil, n)
 	}
 	return nil
+}
+
+// force lets a job leave past the meter of its key: its bucket was charged, and whoever
+// comes after it makes up for that.
+func (d *departures) force(h *held) {
+	d.mu.Lock()
+	closed := d.closed
+	d.mu.Unlock()
+	if closed {
+		d.settle(h, verdict{outcome: Parked})
+		return
+	}
+	h.departed = time.Now()
+	d.start(h)
 }
 
 // meter hands jobs to the meter of their key, which lives as long as it has some.

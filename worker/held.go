@@ -55,6 +55,7 @@ type held struct {
 	parent      string
 	parentLimit throttle.Limit
 	slot        time.Time
+	deadline    time.Time // when its run must be over; zero for none
 	booked      time.Time // instant that its parent's bucket has for it; zero until it is asked
 	// departed is when the meter let it go.
 	departed time.Time

@@ -32,7 +32,7 @@ var (
 type verdict struct {
 	outcome Outcome
 	delay   time.Duration // of a Retry
-	reason  string        // of a Dead one
+	reason  string        // of a Retry or a Dead one
 }
 
 // classify turns the end of an attempt into its outcome: the one place where that
@@ -53,7 +53,7 @@ func (s *Server) classify(job throttle.Job, attempt int, err, cause error) verdi
 	case attempt >= most:
 		return verdict{outcome: Dead, reason: fmt.Sprintf("attempt %d of %d failed: %v", attempt, most, err)}
 	default:
-		return verdict{outcome: Retry, delay: s.config.Retry.delay(attempt)}
+		return verdict{outcome: Retry, delay: s.config.Retry.delay(attempt), reason: err.Error()}
 	}
 }
 

@@ -25,13 +25,13 @@ func TestClassify(t *testing.T) {
 		{"no error", 1, nil, nil, Done, ""},
 		{"no error on the last attempt", 3, nil, nil, Done, ""},
 		{"done in spite of a shutdown", 1, nil, errShutdown, Done, ""},
-		{"error", 1, fault, nil, Retry, ""},
-		{"error on the last but one", 2, fault, nil, Retry, ""},
+		{"error", 1, fault, nil, Retry, "connection refused"},
+		{"error on the last but one", 2, fault, nil, Retry, "connection refused"},
 		{"error on the last", 3, fault, nil, Dead, "attempt 3 of 3 failed: connection refused"},
 		{"error beyond the last", 4, fault, nil, Dead, "attempt 4 of 3 failed: connection refused"},
-		{"timeout", 1, context.DeadlineExceeded, nil, Retry, ""},
-		{"cancelled by the handler itself", 1, context.Canceled, nil, Retry, ""},
-		{"panic", 1, errPanic, nil, Retry, ""},
+		{"timeout", 1, context.DeadlineExceeded, nil, Retry, "context deadline exceeded"},
+		{"cancelled by the handler itself", 1, context.Canceled, nil, Retry, "context canceled"},
+		{"panic", 1, errPanic, nil, Retry, "the handler panicked"},
 		{"no use in trying again", 1, asynq.SkipRetry, nil, Dead, "skip retry for the task"},
 		{"no use, wrapped", 1, fmt.Errorf("bad address: %w", asynq.SkipRetry), nil, Dead, "bad address: skip retry for the task"},
 		{"revoked", 1, fmt.Errorf("not wanted: %w", asynq.RevokeTask), nil, Dropped, ""},
@@ -43,7 +43,7 @@ func TestClassify(t *testing.T) {
 		{"lost", 1, context.Canceled, errLost, Gone, ""},
 		{"lost, but done", 1, nil, errLost, Gone, ""},
 		{"lost on the last", 3, fault, errLost, Gone, ""},
-		{"ended early by something else", 1, fault, errors.New("other"), Retry, ""},
+		{"ended early by something else", 1, fault, errors.New("other"), Retry, "connection refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &Server{config: Config{Retry: RetryPolicy{Base: time.Second, Cap: time.Second, MaxAttempts: 10}}}

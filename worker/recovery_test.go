@@ -41,7 +41,7 @@ func TestDamagedJobDiesAlone(t *testing.T) {
 	require.Equal(t, slices.Delete(ids(10), 2, 3), idsOf(c.of("k")))
 	letters := s.dead("k")
 	require.Len(t, letters, 1)
-	require.Equal(t, "3", letters[0].Job.ID)
+	require.Equal(t, "3", letters[0].ID)
 	require.Equal(t, "the stored job is damaged", letters[0].Reason)
 	n, err := s.queue.Purge(t.Context(), "k")
 	require.NoError(t, err)

@@ -51,6 +51,11 @@ func (s *Server) attempt(h *held) (verdict, error) {
 	h.setCancel(cancel)
 	ctx, stop := context.WithTimeout(h.withCost(withInfo(early, h, most)), timeout)
 	defer stop()
+	if !h.deadline.IsZero() {
+		var over context.CancelFunc
+		ctx, over = context.WithDeadline(ctx, h.deadline)
+		defer over()
+	}
 	err := s.perform(ctx, asynq.NewTaskWithHeaders(h.job.Type, h.job.Payload, h.job.Headers))
 	return s.classify(h.job, h.attempt, err, context.Cause(early)), err
 }

@@ -173,11 +173,11 @@ func (s *system) eventually(condition func() bool, message string, args ...any) 
 }
 
 // dead returns the dead letters of a key.
-func (s *system) dead(key string) []throttle.DeadLetter {
+func (s *system) dead(key string) []throttle.ListedJob {
 	s.tb.Helper()
-	letters, err := s.queue.DeadLetters(s.tb.Context(), key, 1000)
+	page, err := s.queue.Jobs(s.tb.Context(), key, throttle.Dead, throttle.Page{Limit: 1000})
 	require.NoError(s.tb, err)
-	return letters
+	return page.Jobs
 }
 
 // state tells the state of a job of a key.

@@ -11,21 +11,27 @@ import (
 
 const help = `Enqueue puts outbound HTTP calls into the line of their key. Each leaves when the
 limit of its key allows: it waits, and is never refused for being over the limit.
+Only where the policy of its key, or throttled max-waiting, bounds the jobs that
+wait can there be no room for it.
 
 One job comes from flags. Many come from --file: one JSON object a line with
-  id, key, url, method, headers, cost, delay, and the body as one of
+  id, key, url, method, headers, cost, priority, delay or not_before, ttl,
+  deadline, dedupe {name or content, while_waiting, window, replace, debounce,
+  max_debounce}, and the body as one of
   body (text), body_base64 (any bytes) or payload (any JSON, sent as it stands).
-Flags fill what a line leaves out; --id, --data and --data-file, which are of one job,
-cannot go with --file. A bad line is reported with its number, and the
-rest goes on. Other fields are ignored, with one warning for the file.
+Flags fill what a line leaves out, dedupe as a whole; --id, --data and --data-file,
+which are of one job, cannot go with --file. A bad line is reported with its number,
+and the rest goes on. Other fields are ignored, with one warning for the file.
 
 A job whose id is already there under its key is a duplicate and changes nothing,
 so enqueuing the same file again is safe while its jobs have not ended, if its lines
-have ids. A job that has ended is forgotten, and its id is free again.
+have ids. Once a job has ended its id is free again. The flags --dedupe and below
+have jobs known by more than that, and newer ones replace or delay the older.
 
 Exit codes:
-  0    all enqueued, duplicates included
-  1    some lines failed, the rest is enqueued; or the key takes no new jobs
+  0    all enqueued; duplicates, and what a key drops as its policy says, included
+  1    some lines failed, the rest is enqueued; or the key takes no new jobs, or has
+       no room for the job
   2    wrong usage or invalid input, nothing enqueued
   3    Redis unavailable; says how much was enqueued before
   130  interrupted; says how much was enqueued before`
@@ -33,6 +39,8 @@ Exit codes:
 const examples = `  enqueue --key billing --url https://example.com/hook --data '{"paid":true}' \
       --header 'Content-Type: application/json'
   enqueue --key search --url https://example.com/reindex --delay 90s --id nightly-1
+  enqueue --key search --url https://example.com/reindex --dedupe reindex --debounce 10s
+  enqueue --key sms --url https://example.com/code --priority 9 --ttl 2m
   enqueue --key acme --url https://example.com/hook --rate 5/s --burst 10 --data-file body.bin
   enqueue --file events.ndjson --url https://example.com/hook
   produce-events | enqueue --file - --json`

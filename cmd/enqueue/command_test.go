@@ -28,7 +28,11 @@ func TestHelp(t *testing.T) {
 	r := command(t.Context(), "", "--help")
 	require.Zero(t, r.code)
 	require.Empty(t, r.err)
-	for _, part := range []string{"Exit codes:", "130  interrupted", "Examples:", "--redis URL", "--batch JOBS", "enqueue --file FILE [flags]\n", "cannot go with --file"} {
+	for _, part := range []string{
+		"Exit codes:", "130  interrupted", "Examples:", "--redis URL", "--batch JOBS", "enqueue --file FILE [flags]\n", "cannot go with --file",
+		"--priority N", "--not-before TIME", "--ttl DURATION", "--deadline TIME", "--dedupe NAME", "--dedupe-content ", "--dedupe-window DURATION",
+		"--while-waiting ", "--replace ", "--debounce DURATION", "--max-debounce DURATION", "what a key drops", "no room for the job",
+	} {
 		require.Contains(t, r.out, part)
 	}
 	t.Setenv(redisEnv, "redis://user:SECRET@127.0.0.1:1")
@@ -73,6 +77,30 @@ func TestWrongUsage(t *testing.T) {
 		{"cost in words", job("--cost", "two"), `--cost "two" is not allowed: want a whole number`},
 		{"json in words", job("--json=maybe"), `--json "maybe" is not allowed: want true or false`},
 		{"delay beyond 2262", job("--delay", "2562000h"), "--delay "},
+		{"delay and instant", job("--delay", "1s", "--not-before", "2026-12-01T06:00:00Z"), "--delay and --not-before exclude each other: give one of them"},
+		{"instant in words", job("--not-before", "tomorrow"), `--not-before "tomorrow" is not allowed: want a time in RFC 3339`},
+		{"empty instant", job("--not-before", ""), `--not-before "" is not allowed`},
+		{"instant beyond 2261", job("--not-before", "2262-01-01T00:00:00Z"), `--not-before "2262-01-01T00:00:00Z" is not allowed: want a time in the years 1970 to 2261`},
+		{"priority 10", job("--priority", "10"), "--priority 10 is not allowed: want 0 to 9"},
+		{"priority -1", job("--priority", "-1"), "--priority -1 is not allowed: want 0 to 9"},
+		{"priority in words", job("--priority", "high"), `--priority "high" is not allowed: want a whole number`},
+		{"ttl too short", job("--ttl", "1us"), "--ttl 1µs is not allowed: want 1ms to 87600h0m0s"},
+		{"negative ttl", job("--ttl", "-1s"), "--ttl -1s is not allowed"},
+		{"ttl beyond ten years", job("--ttl", "87601h"), "--ttl 87601h0m0s is not allowed"},
+		{"deadline in words", job("--deadline", "noon"), `--deadline "noon" is not allowed: want a time in RFC 3339`},
+		{"deadline beyond 2261", job("--deadline", "9999-12-31T23:59:59Z"), `--deadline "9999-12-31T23:59:59Z" is not allowed: want a time in the years 1970 to 2261`},
+		{"deadline before 1970", job("--deadline", "1969-01-01T00:00:00Z"), "--deadline "},
+		{"dedupe with a space", job("--dedupe", "a b"), `--dedupe "a b" is not allowed: want 1 to 128 printable ASCII bytes`},
+		{"empty dedupe", job("--dedupe", ""), "--dedupe is empty"},
+		{"dedupe by name and content", job("--dedupe", "a", "--dedupe-content"), "--dedupe and --dedupe-content exclude each other"},
+		{"window of what waits", job("--dedupe", "a", "--dedupe-window", "1m", "--while-waiting"), "--dedupe-window 1m0s is not allowed: want none for a name"},
+		{"window too short", job("--dedupe", "a", "--dedupe-window", "1us"), "--dedupe-window 1µs is not allowed"},
+		{"debounce and replace", job("--dedupe", "a", "--debounce", "1s", "--replace"), "--replace true is not allowed: want false with debounce"},
+		{"negative debounce", job("--dedupe", "a", "--debounce", "-1s"), "--debounce -1s is not allowed"},
+		{"most of no debounce", job("--dedupe", "a", "--max-debounce", "1s"), "--max-debounce needs --debounce beside it"},
+		{"most below the debounce", job("--dedupe", "a", "--debounce", "5s", "--max-debounce", "1s"), "--max-debounce 1s is not allowed: want at least debounce"},
+		{"newer ones of nothing", job("--replace"), "a new id is no other job's: give --id, --dedupe or --dedupe-content"},
+		{"priority of a file", []string{"--file", "-", "--priority", "10"}, "--priority 10 is not allowed"},
 		{"negative timeout", job("--timeout", "-1s"), "--timeout -1s is not allowed"},
 		{"rate 0", job("--rate", "0/s"), `--rate "0/s" is not allowed`},
 		{"rate NaN", job("--rate", "NaN/s"), `--rate "NaN/s" is not allowed`},

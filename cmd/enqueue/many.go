@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/weirq/weir/throttle"
@@ -133,20 +132,18 @@ func (b *bulk) enqueue(ctx context.Context, batch []entry) error {
 	return nil
 }
 
-// refused counts the lines whose keys take no new jobs as failed, and tells whether that
-// was all that went wrong.
+// refused counts the lines whose keys took no new jobs, or had no room for them, as
+// failed, and tells whether that was all that went wrong.
 func (b *bulk) refused(batch []entry, receipts []throttle.Receipt, err error) bool {
-	var draining *throttle.DrainingError
-	if !errors.As(err, &draining) {
-		return false
-	}
+	why := refusalsIn(err)
 	all := true
 	for i, e := range batch {
-		switch {
-		case i < len(receipts) && receipts[i].ID != "":
-		case slices.Contains(draining.Keys, e.job.Key):
-			b.fail(fmt.Errorf("line %d: %w", e.line, &throttle.DrainingError{Keys: []string{e.job.Key}}))
-		default:
+		if i < len(receipts) && receipts[i].ID != "" {
+			continue
+		}
+		if reason := why.of(e.job.Key); reason != nil {
+			b.fail(fmt.Errorf("line %d: %w", e.line, reason))
+		} else {
 			all = false
 		}
 	}

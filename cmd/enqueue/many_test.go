@@ -70,9 +70,9 @@ func TestManyAsJSONWithBadLines(t *testing.T) {
 		lines = append(lines, p)
 	}
 	require.Equal(t, []printed{
-		{ID: "a", Key: "k", Position: 1, Line: 1},
-		{ID: "a", Key: "k", Position: 1, Duplicate: true, Line: 5},
-		{ID: "c", Key: "other", Position: 1, Line: 9},
+		{ID: "a", Key: "k", State: "waiting", Position: 1, Line: 1},
+		{ID: "a", Key: "k", State: "waiting", Position: 1, Duplicate: true, Line: 5},
+		{ID: "c", Key: "other", State: "waiting", Position: 1, Line: 9},
 	}, lines)
 
 	complaints := strings.Split(strings.TrimSpace(got.err), "\n")

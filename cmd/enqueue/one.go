@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-
-	"github.com/weirq/weir/throttle"
 )
 
 // enqueueOne enqueues the job that the flags describe. All of it is checked
@@ -24,6 +22,8 @@ func enqueueOne(ctx context.Context, s settings, term terminal) error {
 		return refuse(errors.New("--url is missing"))
 	case s.changed("batch"):
 		return refuse(errors.New("--batch needs --file beside it"))
+	case d.Dedupe != nil && s.id == "" && d.Dedupe.Name == "" && !d.Dedupe.Content:
+		return refuse(errors.New("what makes jobs the same one is missing, as a new id is no other job's: give --id, --dedupe or --dedupe-content"))
 	}
 	body, err := s.body(term.in)
 	if err != nil {
@@ -31,7 +31,7 @@ func enqueueOne(ctx context.Context, s settings, term terminal) error {
 	}
 	job, err := d.Job(s.id, body)
 	if err != nil {
-		return refuse(asFlag(err))
+		return refuse(s.asFlag(err))
 	}
 
 	redisURL, from := s.redisURL()
@@ -44,10 +44,10 @@ func enqueueOne(ctx context.Context, s settings, term terminal) error {
 		job.NotBefore = t.now().Add(s.delay)
 	}
 	receipt, err := t.queue.Enqueue(ctx, job)
-	if errors.Is(err, throttle.ErrDraining) {
-		return &failure{code: exitSomeFailed, err: err}
-	}
 	if err != nil {
+		if reason := refusalsIn(err).of(s.key); reason != nil {
+			return &failure{code: exitSomeFailed, err: reason}
+		}
 		return &failure{code: exitCode(ctx, err), err: err}
 	}
 	if s.json {

@@ -13,9 +13,13 @@ import (
 type printed struct {
 	ID                 string `json:"id"`
 	Key                string `json:"key"`
+	State              string `json:"state"`
 	Position           int64  `json:"position"`
 	EstimatedDeparture string `json:"estimated_departure,omitempty"`
 	Duplicate          bool   `json:"duplicate"`
+	Replaced           bool   `json:"replaced"`
+	Displaced          string `json:"displaced,omitempty"` // id of the job that made room
+	Dropped            bool   `json:"dropped"`
 	Line               int    `json:"line,omitempty"`
 }
 
@@ -25,22 +29,42 @@ func writeJSON(w io.Writer, r throttle.Receipt, line int) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(printed{
-		ID: r.ID, Key: r.Key, Position: r.Position, EstimatedDeparture: stamp(r.EstimatedDeparture), Duplicate: r.Duplicate, Line: line,
+		ID: r.ID, Key: r.Key, State: r.State, Position: r.Position, EstimatedDeparture: stamp(r.EstimatedDeparture),
+		Duplicate: r.Duplicate, Replaced: r.Replaced, Displaced: r.Displaced, Dropped: r.State == throttle.Dropped, Line: line,
 	})
 }
 
 // writeText prints a receipt for people.
 func writeText(w io.Writer, r throttle.Receipt, now time.Time) error {
-	note := ""
-	if r.Position == 0 {
-		note = " (delayed, or already on its way)"
+	text := fmt.Sprintf("id         %s\nstate      %s\n", r.ID, r.State)
+	if r.Position > 0 {
+		text += fmt.Sprintf("position   %d\n", r.Position)
 	}
-	text := fmt.Sprintf("id         %s\nposition   %d%s\ndeparture  %s\n", r.ID, r.Position, note, departure(r.EstimatedDeparture, now))
-	if r.Duplicate {
-		text += "duplicate  yes: the job with this id that was there is as it was\n"
+	if leaves(r.State) {
+		text += fmt.Sprintf("departure  %s\n", departure(r.EstimatedDeparture, now))
+	}
+	switch {
+	case r.Replaced:
+		text += "replaced   yes: it took the place of the job that waited, and its id\n"
+	case r.Duplicate:
+		text += "duplicate  yes: the job that was there is as it was\n"
+	case r.State == throttle.Dropped:
+		text += "dropped    yes: as many jobs wait under its key as may\n"
+	}
+	if r.Displaced != "" {
+		text += fmt.Sprintf("displaced  %s: dropped to make room\n", r.Displaced)
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// leaves tells whether a job of this state has a departure to come, or has it now.
+func leaves(state string) bool {
+	switch state {
+	case throttle.Dropped, throttle.Done, throttle.Dead:
+		return false
+	}
+	return true
 }
 
 // stamp is RFC 3339 with milliseconds, in UTC; empty for no time.
@@ -53,7 +77,7 @@ func stamp(t time.Time) string {
 
 func departure(at, now time.Time) string {
 	if at.IsZero() {
-		return "not known: the key or a parent is paused"
+		return "not known: only an event can tell, such as the end of a pause"
 	}
 	in := at.Sub(now).Round(time.Millisecond)
 	if in <= 0 {

@@ -30,11 +30,12 @@ type settings struct {
 	data, dataFile string
 	id             string
 	cost, burst    int64
-	delay, timeout time.Duration
+	timeout        time.Duration
 	rate           string
-	file           string
-	json           bool
-	batch          int
+	waiting
+	file  string
+	json  bool
+	batch int
 
 	changed func(flag string) bool // whether a flag was given at all
 }
@@ -51,7 +52,7 @@ func (s *settings) register(f *pflag.FlagSet) {
 	f.StringVar(&s.dataFile, "data-file", "", "`FILE` to send as the body, byte for byte; - is standard input")
 	f.StringVar(&s.id, "id", "", "`ID` of the job; the same id again is the same job until that has ended (default a new one)")
 	f.Int64Var(&s.cost, "cost", 1, "`UNITS` of the limit that the job uses")
-	f.DurationVar(&s.delay, "delay", 0, "`DURATION` before which it does not leave, such as 1.5s")
+	s.waiting.register(f)
 	f.DurationVar(&s.timeout, "timeout", 0, "`DURATION` of one attempt (default the worker's)")
 	f.StringVar(&s.rate, "rate", "", "`RATE` of the key, such as 100/s or 1/24h; the latest one given counts, while the key has jobs or "+
 		"its bucket is not empty, and only where no policy for exactly this key is stored")
@@ -63,7 +64,10 @@ func (s *settings) register(f *pflag.FlagSet) {
 
 // exclusive refuses flags that cannot go together.
 func (s *settings) exclusive() error {
-	for _, pair := range [][2]string{{"file", "id"}, {"file", "data"}, {"file", "data-file"}, {"data", "data-file"}} {
+	for _, pair := range [][2]string{
+		{"file", "id"}, {"file", "data"}, {"file", "data-file"}, {"data", "data-file"},
+		{"delay", "not-before"}, {"dedupe", "dedupe-content"},
+	} {
 		if s.changed(pair[0]) && s.changed(pair[1]) {
 			return fmt.Errorf("--%s and --%s exclude each other: give one of them", pair[0], pair[1])
 		}
@@ -74,7 +78,7 @@ func (s *settings) exclusive() error {
 // defaults checks the flags, and gives what they say about every job.
 func (s *settings) defaults() (httpjob.Defaults, error) {
 	none := httpjob.Defaults{}
-	for _, flag := range []string{"key", "url", "method", "id", "rate", "data-file", "file"} {
+	for _, flag := range []string{"key", "url", "method", "id", "rate", "data-file", "file", "dedupe"} {
 		if s.changed(flag) && s.text(flag) == "" {
 			return none, fmt.Errorf("--%s is empty: give it a value, or leave it out", flag)
 		}
@@ -95,14 +99,18 @@ func (s *settings) defaults() (httpjob.Defaults, error) {
 	}
 	d := httpjob.Defaults{
 		Key: s.key, URL: s.url, Method: s.method, Headers: headers,
-		Cost: s.cost, Delay: s.delay, Timeout: s.timeout, Policy: policy,
+		Cost: s.cost, Timeout: s.timeout, Policy: policy,
 	}
-	return d, asFlag(d.Validate())
+	if err := s.waiting.into(&d, s.changed); err != nil {
+		return none, err
+	}
+	return d, s.asFlag(d.Validate())
 }
 
 func (s *settings) text(flag string) string {
 	return map[string]string{
 		"key": s.key, "url": s.url, "method": s.method, "id": s.id, "rate": s.rate, "data-file": s.dataFile, "file": s.file,
+		"dedupe": s.dedupe.Name,
 	}[flag]
 }
 
@@ -115,7 +123,7 @@ func (s *settings) policy() (*throttle.Policy, error) {
 	}
 	limit, err := throttle.ParseLimit(s.rate, s.burst)
 	if err != nil {
-		return nil, asFlag(err)
+		return nil, s.asFlag(err)
 	}
 	return &throttle.Policy{Limit: limit}, nil
 }

@@ -10,15 +10,25 @@ import (
 
 // A tally counts what became of the lines.
 type tally struct {
-	enqueued, duplicates, failed int
-	last                         time.Time // the latest estimated departure
+	enqueued, duplicates, replaced int
+	displaced                      int // jobs that made room
+	dropped, failed                int
+	last                           time.Time // the latest estimated departure
 }
 
 func (t *tally) add(r throttle.Receipt) {
-	if r.Duplicate {
+	switch {
+	case r.State == throttle.Dropped:
+		t.dropped++
+	case r.Replaced:
+		t.replaced++
+	case r.Duplicate:
 		t.duplicates++
-	} else {
+	default:
 		t.enqueued++
+	}
+	if r.Displaced != "" {
+		t.displaced++
 	}
 	if r.EstimatedDeparture.After(t.last) {
 		t.last = r.EstimatedDeparture
@@ -26,14 +36,33 @@ func (t *tally) add(r throttle.Receipt) {
 }
 
 // stored counts the jobs that are in the queue, whoever put them there.
-func (t *tally) stored() int { return t.enqueued + t.duplicates }
+func (t *tally) stored() int { return t.enqueued + t.duplicates + t.replaced }
 
 func (t *tally) soFar() string {
 	text := count(t.enqueued, "job") + " enqueued"
 	if t.duplicates > 0 {
 		text += ", " + count(t.duplicates, "duplicate") + " left alone"
 	}
+	for _, more := range t.rare() {
+		text += fmt.Sprintf(", %d %s", more.n, more.what)
+	}
 	return text
+}
+
+// A share is how many jobs had something happen to them.
+type share struct {
+	what string
+	n    int
+}
+
+// rare is what happens to jobs only where their key or they ask for it, if it did.
+func (t *tally) rare() (list []share) {
+	for _, s := range []share{{"replaced", t.replaced}, {"displaced", t.displaced}, {"dropped", t.dropped}} {
+		if s.n > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 func count(n int, what string) string {
@@ -91,7 +120,10 @@ func (b *bulk) summary() error {
 	if t.stored() > 0 {
 		last = departure(t.last, b.now())
 	}
-	_, err := fmt.Fprintf(b.term.out, "enqueued        %d\nduplicates      %d\nfailed          %d\nlast departure  %s\n",
-		t.enqueued, t.duplicates, t.failed, last)
+	text := fmt.Sprintf("enqueued        %d\nduplicates      %d\n", t.enqueued, t.duplicates)
+	for _, more := range t.rare() {
+		text += fmt.Sprintf("%-15s %d\n", more.what, more.n)
+	}
+	_, err := fmt.Fprintf(b.term.out, "%sfailed          %d\nlast departure  %s\n", text, t.failed, last)
 	return err
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,22 +23,22 @@ func TestExplain(t *testing.T) {
 	require.Equal(t, text(
 		`key       acme-7`,
 		`jobs      3 waiting, 0 delayed, 0 in flight`,
-		`next job  is kept by a pause, at acme-7`,
+		`next job  JOB (waiting) is kept by a pause, at acme-7`,
 		`held      paused`,
 		``,
 		`Policies that could govern it, in the order of precedence:`,
-		`POLICY  SOURCE    IN FORCE  RATE  BURST  MAX IN FLIGHT  QUOTAS       PARENT  WEIGHT  MINIMUM  HOURS  RAMP`,
-		`acme-7  live      yes       30/s  2      100            9/h sliding  acme    1       -        -      -`,
-		`acme-*  file                20/s  1      100            9/h sliding  acme    1       -        -      -`,
-		`a*      file                1/m   1      100            -            -       -       -        -      -`,
-		`*       file                9/m   1      100            -            -       -       -        -      -`,
-		`*       built in            10/s  1      100            -            -       -       -        -      -`,
+		`POLICY  SOURCE    IN FORCE  RATE  BURST  MAX IN FLIGHT  QUOTAS       PARENT  WEIGHT  MINIMUM  HOURS  RAMP  FURTHER`,
+		`acme-7  live      yes       30/s  2      100            9/h sliding  acme    1       -        -      -     -`,
+		`acme-*  file                20/s  1      100            9/h sliding  acme    1       -        -      -     -`,
+		`a*      file                1/m   1      100            -            -       -       -        -      -     -`,
+		`*       file                9/m   1      100            -            -       -       -        -      -     -`,
+		`*       built in            10/s  1      100            -            -       -       -        -      -     -`,
 		``,
 		`Caps that a job must fit, from the key up to its last parent:`,
 		`KEY     LEVEL  RATE  BURST  MAX IN FLIGHT  QUOTAS`,
 		`acme-7  0      30/s  2      100            9/h sliding`,
 		`acme    0      50/s  1      100            -`,
-	), ask(t, r, "explain", "acme-7"))
+	), strings.Replace(ask(t, r, "explain", "acme-7"), explained(t, q, "acme-7").Job, "JOB", 1))
 
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(ask(t, r, "explain", "acme-7", "--json")), &got))
@@ -45,16 +47,16 @@ func TestExplain(t *testing.T) {
 	delete(got, "chain")
 	require.Equal(t, map[string]any{
 		"key": "acme-7", "waiting": 3.0, "delayed": 0.0, "in_flight": 0.0,
-		"cause": "pause", "holder": "acme-7", "paused": true, "draining": false,
+		"job": explained(t, q, "acme-7").Job, "job_state": "waiting", "position": 1.0, "cause": "pause", "holder": "acme-7", "paused": true, "draining": false,
 	}, got)
 	require.Len(t, candidates, 5)
 	require.Equal(t, map[string]any{
-		"in_force": false, "key": "a*", "source": "file", "rate": "1/m", "burst": 1.0, "max_in_flight": 100.0,
+		"in_force": false, "key": "a*", "source": "file", "rate": "1/m", "burst": 1.0, "max_in_flight": 100.0, "ageing": "1m",
 	}, candidates[2])
 	require.Equal(t, true, candidates[0].(map[string]any)["in_force"])
 	require.Len(t, chain, 2)
 	require.Equal(t, map[string]any{
-		"key": "acme", "level": 0.0, "policy": map[string]any{"key": "acme", "rate": "50/s", "burst": 1.0, "max_in_flight": 100.0},
+		"key": "acme", "level": 0.0, "policy": map[string]any{"key": "acme", "rate": "50/s", "burst": 1.0, "max_in_flight": 100.0, "ageing": "1m"},
 	}, chain[1])
 }
 
@@ -76,7 +78,73 @@ func TestExplainOfAKeyThatIsNobodys(t *testing.T) {
 	require.Contains(t, out, `"cause":"idle"`)
 }
 
-func TestNextJob(t *testing.T) {
+// An id asks for its job, and not for the next one.
+func TestExplainAJob(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	q := openAt(t, r)
+	ask(t, r, "policy", "set", "k", "--rate", "1/h")
+	for _, id := range []string{"a", "b", "c"} {
+		_, err := q.Enqueue(t.Context(), throttle.Job{Key: "k", ID: id, Type: "t"})
+		require.NoError(t, err)
+	}
+	_, err := q.Enqueue(t.Context(), throttle.Job{Key: "k", ID: "late", Type: "t", NotBefore: time.Now().Add(time.Hour)})
+	require.NoError(t, err)
+	ask(t, r, "pause", "k")
+	require.Contains(t, ask(t, r, "explain", "k"), "\nnext job  a (waiting) is kept by a pause, at k\n")
+	require.Contains(t, ask(t, r, "explain", "k", "c"), "\njob   c (waiting, position 3) is kept by a pause, at k\n")
+	require.Regexp(t, `\njob   late \(delayed\) is delayed, until \S+Z \(in (59m|1h).*\)\n`, ask(t, r, "explain", "k", "late"))
+	require.Contains(t, ask(t, r, "explain", "k", "c", "--json"), `"job":"c","job_state":"waiting","position":3,"cause":"pause"`)
+
+	for _, args := range [][]string{{"k", "d" + escape}, {"other", "a"}} {
+		code, out, stderr := try(t, r, append([]string{"explain"}, args...)...)
+		require.Equal(t, exitInvalid, code)
+		require.Empty(t, out)
+		require.Contains(t, stderr, "no such job")
+		require.NotContains(t, stderr, escape)
+	}
+}
+
+// A job that nobody releases says so, rather than that it is about to leave.
+func TestExplainWithoutAScheduler(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	waiting(t, openAt(t, r), "k", 1)
+	require.Eventually(t, func() bool {
+		return strings.Contains(ask(t, r, "explain", "k", "--json"), `"cause":"scheduler"`)
+	}, patience, 50*time.Millisecond)
+	require.Contains(t, ask(t, r, "explain", "k"), "(waiting) waits, as no scheduler releases it: is one running?\n")
+}
+
+func TestExplainWithoutAWorker(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	q := openAt(t, r)
+	serveHere(t, "--redis", r.URL(), "--scheduler-only")
+	waiting(t, q, "k", 1)
+	require.Eventually(t, func() bool {
+		return strings.Contains(ask(t, r, "explain", "k", "--json"), `"cause":"workers"`)
+	}, patience, 50*time.Millisecond)
+	require.Contains(t, ask(t, r, "explain", "k"), "(released) waits, as no worker takes the jobs that were released: is one running for their pool?\n")
+}
+
+func TestExplainAnOrderedKey(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	q := openAt(t, r)
+	ask(t, r, "policy", "set", "k", "--rate", "100/s", "--ordered")
+	over := make(chan struct{})
+	recv := newReceiver(t, func(string, *http.Request) { <-over })
+	serveHere(t, "--redis", r.URL())
+	t.Cleanup(func() { close(over) })
+	for _, id := range []string{"a", "b"} {
+		_, err := q.Enqueue(t.Context(), recv.job(t, "k", id))
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool {
+		return strings.Contains(ask(t, r, "explain", "k", "--json"), `"job":"b","job_state":"waiting","position":1,"cause":"order","holder":"k"`)
+	}, patience, 10*time.Millisecond)
+	require.Contains(t, ask(t, r, "explain", "k"), "b (waiting) waits for an earlier job to end, as k is ordered")
+	require.Contains(t, ask(t, r, "explain", "k", "a"), "a (running) is in a worker's hands\n")
+}
+
+func TestWhatHolds(t *testing.T) {
 	now := time.Date(2026, 12, 1, 6, 0, 0, 0, time.UTC)
 	in := now.Add
 	for _, c := range []struct {
@@ -92,13 +160,17 @@ func TestNextJob(t *testing.T) {
 		{throttle.Explanation{Cause: throttle.ByHours, Until: in(26 * time.Hour)}, "waits for the hours of k, until 2026-12-02T08:00:00.000Z (in 26h)"},
 		{throttle.Explanation{Cause: throttle.ByInFlight}, "waits for one in flight to end, at k"},
 		{throttle.Explanation{Cause: throttle.ByDelay, Until: in(5 * time.Millisecond)}, "is delayed, as all are, until 2026-12-01T06:00:00.005Z (in 5ms)"},
+		{throttle.Explanation{Cause: throttle.ByOrder}, "waits for an earlier job to end, as k is ordered: one that fails holds the line until it is done or given up"},
+		{throttle.Explanation{Cause: throttle.ByWorkers}, "waits, as no worker takes the jobs that were released: is one running for their pool?"},
+		{throttle.Explanation{Cause: throttle.ByScheduler}, "waits, as no scheduler releases it: is one running?"},
+		{throttle.Explanation{JobState: throttle.Released}, "is on its way to a worker"},
 		{throttle.Explanation{Cause: throttle.ByIdle}, "there is none"},
 		{throttle.Explanation{Cause: "new\x1b"}, `"new\x1b" of k`},
 	} {
 		if c.e.Holder == "" {
 			c.e.Holder = "k"
 		}
-		require.Equal(t, c.want, nextJob(c.e, now))
+		require.Equal(t, c.want, whatHolds(c.e, now, false))
 	}
 	e := throttle.Explanation{Paused: true, Draining: true, CoolUntil: in(time.Minute)}
 	require.Equal(t, "paused, draining, cooling down until 2026-12-01T06:01:00.000Z (in 1m)", holdsOf(e, now))

@@ -12,6 +12,9 @@ type explanationView struct {
 	Waiting    int64           `json:"waiting"`
 	Delayed    int64           `json:"delayed"`
 	InFlight   int64           `json:"in_flight"`
+	Job        string          `json:"job,omitempty"` // that this is about
+	JobState   string          `json:"job_state,omitempty"`
+	Position   int64           `json:"position"` // in the line; 0 outside it
 	Cause      string          `json:"cause"`
 	Holder     string          `json:"holder"`
 	Until      string          `json:"until,omitempty"`
@@ -36,6 +39,7 @@ type linkView struct {
 func explanationOf(e throttle.Explanation) explanationView {
 	v := explanationView{
 		Key: e.Key, Waiting: e.Waiting, Delayed: e.Delayed, InFlight: e.InFlight,
+		Job: e.Job, JobState: e.JobState, Position: e.Position,
 		Cause: string(e.Cause), Holder: e.Holder, Until: stampUnlessZero(e.Until),
 		Paused: e.Paused, Draining: e.Draining, CoolUntil: stampUnlessZero(e.CoolUntil),
 	}

@@ -32,6 +32,11 @@ const fullPolicies = `policies:
   ramp: {from: 10%, over: 5m}
 `
 
+const waitingPolicies = `policies:
+- {key: crm, rate: 5/s, ordered: true, ageing: 30s, job_ttl: 48h, max_waiting: 1000, overflow: drop_oldest, history: 5000, keep_done: 24h}
+- {key: few, rate: 5/s, max_waiting: 10}
+`
+
 // load stores the policies of a config file the way serve does.
 func load(t *testing.T, r *throttletest.Redis, file string) {
 	t.Helper()
@@ -44,8 +49,8 @@ func load(t *testing.T, r *throttletest.Redis, file string) {
 func TestPolicyList(t *testing.T) {
 	r := throttletest.StartRedis(t)
 	require.Equal(t, text(
-		"KEY  SOURCE    RATE  BURST  MAX IN FLIGHT  QUOTAS  PARENT  WEIGHT  MINIMUM  HOURS  RAMP",
-		"*    built in  10/s  1      100            -       -       -       -        -      -",
+		"KEY  SOURCE    RATE  BURST  MAX IN FLIGHT  QUOTAS  PARENT  WEIGHT  MINIMUM  HOURS  RAMP  FURTHER",
+		"*    built in  10/s  1      100            -       -       -       -        -      -     -",
 	), ask(t, r, "policy", "list"))
 
 	load(t, r, fullPolicies)
@@ -53,20 +58,20 @@ func TestPolicyList(t *testing.T) {
 	ask(t, r, "policy", "set", "acme", "--rate", "40/s")
 	ask(t, r, "policy", "set", "a"+escape, "--rate", "1/h")
 	require.Equal(t, text(
-		`KEY         SOURCE          RATE  BURST  MAX IN FLIGHT  QUOTAS                                      PARENT  WEIGHT  MINIMUM  HOURS                                               RAMP`,
-		`*           live            1/m   1      100            -                                           -       -       -        -                                                   -`,
-		`"a\x1b[2J"  live            1/h   1      100            -                                           -       -       -        -                                                   -`,
-		`acme        live            40/s  1      100            -                                           -       -       -        -                                                   -`,
-		`acme        file, replaced  50/s  1      100            -                                           -       -       -        -                                                   -`,
-		`acme-*      file            20/s  5      7              1000/h sliding, 9000/d fixed Europe/Berlin  acme    2       1/s      mon-fri 09:00-18:00, sat 10:00-12:00 Europe/Berlin  10% 5m`,
+		`KEY         SOURCE          RATE  BURST  MAX IN FLIGHT  QUOTAS                                      PARENT  WEIGHT  MINIMUM  HOURS                                               RAMP    FURTHER`,
+		`*           live            1/m   1      100            -                                           -       -       -        -                                                   -       -`,
+		`"a\x1b[2J"  live            1/h   1      100            -                                           -       -       -        -                                                   -       -`,
+		`acme        live            40/s  1      100            -                                           -       -       -        -                                                   -       -`,
+		`acme        file, replaced  50/s  1      100            -                                           -       -       -        -                                                   -       -`,
+		`acme-*      file            20/s  5      7              1000/h sliding, 9000/d fixed Europe/Berlin  acme    2       1/s      mon-fri 09:00-18:00, sat 10:00-12:00 Europe/Berlin  10% 5m  -`,
 	), ask(t, r, "policy", "list"))
 	require.Equal(t, text(
-		`{"key":"*","source":"live","rate":"1/m","burst":1,"max_in_flight":100,"replaced":false}`,
-		`{"key":"a\u001b[2J","source":"live","rate":"1/h","burst":1,"max_in_flight":100,"replaced":false}`,
-		`{"key":"acme","source":"live","rate":"40/s","burst":1,"max_in_flight":100,"replaced":false}`,
-		`{"key":"acme","source":"file","rate":"50/s","burst":1,"max_in_flight":100,"replaced":true}`,
+		`{"key":"*","source":"live","rate":"1/m","burst":1,"max_in_flight":100,"ageing":"1m","replaced":false}`,
+		`{"key":"a\u001b[2J","source":"live","rate":"1/h","burst":1,"max_in_flight":100,"ageing":"1m","replaced":false}`,
+		`{"key":"acme","source":"live","rate":"40/s","burst":1,"max_in_flight":100,"ageing":"1m","replaced":false}`,
+		`{"key":"acme","source":"file","rate":"50/s","burst":1,"max_in_flight":100,"ageing":"1m","replaced":true}`,
 		`{"key":"acme-*","source":"file","rate":"20/s","burst":5,"max_in_flight":7,"quotas":[{"limit":1000,"per":"1h","window":"sliding"},{"limit":9000,"per":"24h","window":"fixed","zone":"Europe/Berlin"}],`+
-			`"parent":"acme","weight":2,"minimum":"1/s","hours":{"zone":"Europe/Berlin","open":["mon-fri 09:00-18:00","sat 10:00-12:00"]},"ramp":{"from":"10%","over":"5m"},"replaced":false}`,
+			`"parent":"acme","weight":2,"minimum":"1/s","hours":{"zone":"Europe/Berlin","open":["mon-fri 09:00-18:00","sat 10:00-12:00"]},"ramp":{"from":"10%","over":"5m"},"ageing":"1m","replaced":false}`,
 	), ask(t, r, "policy", "list", "--json"))
 }
 
@@ -85,12 +90,76 @@ func TestPolicyGet(t *testing.T) {
 		"minimum        1/s",
 		"hours          mon-fri 09:00-18:00, sat 10:00-12:00 Europe/Berlin",
 		"ramp           10% 5m",
+		"ordered        -",
+		"ageing         1m",
+		"job_ttl        -",
+		"max_waiting    -",
+		"overflow       -",
+		"history        -",
+		"keep_done      -",
 	), ask(t, r, "policy", "get", "acme-7"))
 	require.Equal(t, text(
-		`{"governs":"other","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100}`,
+		`{"governs":"other","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100,"ageing":"1m"}`,
 	), ask(t, r, "policy", "get", "other", "--json"))
 	require.Contains(t, ask(t, r, "policy", "get", "acme-*"), "policy         acme-* (file)\n", "a pattern has the policy under its own name")
 	require.Contains(t, ask(t, r, "policy", "get", "x"+c1), `key            "x\u009b2J"`)
+}
+
+func TestPoliciesOfWaiting(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	load(t, r, waitingPolicies)
+	require.Equal(t, text(
+		"KEY  SOURCE    RATE  BURST  MAX IN FLIGHT  QUOTAS  PARENT  WEIGHT  MINIMUM  HOURS  RAMP  FURTHER",
+		"*    built in  10/s  1      100            -       -       -       -        -      -     -",
+		"crm  file      5/s   1      100            -       -       -       -        -      -     "+
+			"ordered true, ageing 30s, job_ttl 48h, max_waiting 1000, overflow drop_oldest, history 5000, keep_done 24h",
+		"few  file      5/s   1      100            -       -       -       -        -      -     max_waiting 10, overflow refuse",
+	), ask(t, r, "policy", "list"))
+	require.Contains(t, ask(t, r, "policy", "get", "crm"), text(
+		"ramp           -",
+		"ordered        true",
+		"ageing         30s",
+		"job_ttl        48h",
+		"max_waiting    1000",
+		"overflow       drop_oldest",
+		"history        5000",
+		"keep_done      24h",
+	))
+	require.Equal(t, text(`{"governs":"crm","key":"crm","source":"file","rate":"5/s","burst":1,"max_in_flight":100,`+
+		`"ordered":true,"ageing":"30s","job_ttl":"48h","max_waiting":1000,"overflow":"drop_oldest","history":5000,"keep_done":"24h"}`),
+		ask(t, r, "policy", "get", "crm", "--json"))
+	require.Empty(t, ask(t, r, "policy", "diff", "--config", configFile(t, waitingPolicies)))
+
+	const begin = "crm (live): rate 5/s, burst 1, max_in_flight 100"
+	for _, step := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--ageing", "0", "--history", "0"}, ", ordered true, job_ttl 48h, max_waiting 1000, overflow drop_oldest, keep_done 24h"},
+		{[]string{"--max-waiting", "5"}, ", ordered true, job_ttl 48h, max_waiting 5, overflow drop_oldest, keep_done 24h"},
+		{[]string{"--max-waiting", "0"}, ", ordered true, job_ttl 48h, keep_done 24h"},
+		{[]string{"--ordered=false", "--job-ttl", "0", "--keep-done", "0"}, ""},
+		{[]string{"--max-waiting", "7"}, ", max_waiting 7, overflow refuse"},
+		{[]string{"--overflow", "drop_newest", "--ageing", "1m"}, ", max_waiting 7, overflow drop_newest"},
+		{
+			[]string{"--ordered", "--ageing", "2m", "--job-ttl", "90m", "--max-waiting", "8", "--overflow", "refuse", "--history", "9", "--keep-done", "1h"},
+			", ordered true, ageing 2m, job_ttl 1h30m, max_waiting 8, overflow refuse, history 9, keep_done 1h",
+		},
+	} {
+		require.Equal(t, begin+step.want+"\n", ask(t, r, append([]string{"policy", "set", "crm"}, step.args...)...))
+	}
+	code, out, stderr := try(t, r, "policy", "diff", "--config", configFile(t, waitingPolicies))
+	require.Equal(t, exitFailed, code)
+	require.Empty(t, stderr)
+	require.Equal(t, text(
+		"KEY  FIELD        FILE         STORED  SOURCE",
+		"crm  ageing       30s          2m      live",
+		"crm  job_ttl      48h          1h30m   live",
+		"crm  max_waiting  1000         8       live",
+		"crm  overflow     drop_oldest  refuse  live",
+		"crm  history      5000         9       live",
+		"crm  keep_done    24h          1h      live",
+	), out)
 }
 
 func TestPolicySetChangesOnlyWhatItIsTold(t *testing.T) {
@@ -121,7 +190,7 @@ func TestPolicySetChangesOnlyWhatItIsTold(t *testing.T) {
 	} {
 		require.Equal(t, step.want, set(step.args...))
 	}
-	require.Equal(t, text(`{"governs":"k","key":"k","source":"live","rate":"3/m","burst":1,"max_in_flight":100}`), set("k", "--rate", "3/m", "--json"))
+	require.Equal(t, text(`{"governs":"k","key":"k","source":"live","rate":"3/m","burst":1,"max_in_flight":100,"ageing":"1m"}`), set("k", "--rate", "3/m", "--json"))
 	require.Contains(t, ask(t, r, "policy", "get", "k"), "k (live)\nrate           3/m\n", "it is stored")
 	require.Contains(t, ask(t, r, "policy", "get", "acme-8"), "max_in_flight  8\n")
 }
@@ -147,6 +216,7 @@ func TestPolicySetIsRefusedWhole(t *testing.T) {
 	}{
 		{[]string{"k", "--parent", "none"}, `the live policy of "k": parent "none" is not allowed: want a key that has a policy of its own`},
 		{[]string{"k", "--weight", "2"}, "weight 2 is not allowed: want none without a parent"},
+		{[]string{"k", "--overflow", "drop_oldest"}, `overflow "drop_oldest" is not allowed: want none without max_waiting`},
 		{[]string{"k", "--zone", "UTC"}, `--zone needs hours, and "k" has none: give --open beside it`},
 		{[]string{"acme-7", "--rate", "1/m"}, `minimum "1/s" is not allowed: want at most the policy's own rate of 1/m`},
 		{[]string{"acme", "--parent", "acme"}, `parent "acme" is not allowed: want another key than the policy's own`},
@@ -167,8 +237,8 @@ func TestPolicyRemove(t *testing.T) {
 	ask(t, r, "policy", "set", "x*", "--rate", "7/s")
 	require.Equal(t, "k: live policy removed, governed by k (file) now: rate 5/s, burst 1, max_in_flight 100\n", ask(t, r, "policy", "remove", "k"))
 	require.Equal(t, "k: there was no live policy, governed by k (file): rate 5/s, burst 1, max_in_flight 100\n", ask(t, r, "policy", "remove", "k"))
-	require.Equal(t, text(`{"removed":true,"governs":"x*","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100}`), ask(t, r, "policy", "remove", "x*", "--json"))
-	require.Equal(t, text(`{"removed":false,"governs":"x*","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100}`), ask(t, r, "policy", "remove", "x*", "--json"))
+	require.Equal(t, text(`{"removed":true,"governs":"x*","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100,"ageing":"1m"}`), ask(t, r, "policy", "remove", "x*", "--json"))
+	require.Equal(t, text(`{"removed":false,"governs":"x*","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100,"ageing":"1m"}`), ask(t, r, "policy", "remove", "x*", "--json"))
 
 	ask(t, r, "policy", "set", "up", "--rate", "1/s")
 	ask(t, r, "policy", "set", "child", "--parent", "up")
@@ -217,9 +287,9 @@ func TestPolicyDiff(t *testing.T) {
 // The ways to write the same policy do not differ.
 func TestDifferencesOfForm(t *testing.T) {
 	r := throttletest.StartRedis(t)
-	load(t, r, "policies:\n- {key: up, rate: 1/24h}\n- {key: k, rate: 60/1m, parent: up, quotas: [{limit: 1, per: 60m}, {limit: 1, per: 24h, window: fixed, zone: UTC}], hours: {open: ['fri,mon-thu 09:00-10:00']}}\n")
+	load(t, r, "policies:\n- {key: up, rate: 1/24h}\n- {key: k, rate: 60/1m, parent: up, ageing: 60s, max_waiting: 9, quotas: [{limit: 1, per: 60m}, {limit: 1, per: 24h, window: fixed, zone: UTC}], hours: {open: ['fri,mon-thu 09:00-10:00']}}\n")
 	require.Empty(t, ask(t, r, "policy", "diff", "--config", configFile(t,
-		"policies:\n- {key: k, rate: 60/m, parent: up, weight: 1, max_in_flight: 100, quotas: [{limit: 1, per: 1h, window: sliding}, {limit: 1, per: 24h, window: fixed}], hours: {zone: UTC, open: ['mon-fri 09:00-10:00']}}\n- {key: up, rate: 1/d}\n")))
+		"policies:\n- {key: k, rate: 60/m, parent: up, ordered: false, max_waiting: 9, overflow: refuse, weight: 1, max_in_flight: 100, quotas: [{limit: 1, per: 1h, window: sliding}, {limit: 1, per: 24h, window: fixed}], hours: {zone: UTC, open: ['mon-fri 09:00-10:00']}}\n- {key: up, rate: 1/d}\n")))
 }
 
 // diff asks the Redis that the file names, unless it is told another.

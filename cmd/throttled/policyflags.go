@@ -19,6 +19,8 @@ type policyFlags struct {
 	inFlight, weight                  int
 	quotas, open                      []string
 
+	waiting waitingFlags
+
 	noQuotas, noParent, noMinimum, noHours, noRamp bool
 }
 
@@ -33,6 +35,7 @@ func (f *policyFlags) register(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.open, "open", nil, "`'[DAYS] HH:MM-HH:MM'` at which jobs may leave, such as 'mon-fri 09:00-18:00'")
 	set.StringVar(&f.zone, "zone", "", "time `ZONE` whose clocks --open goes by, such as Europe/Berlin (default that of the present hours, or UTC)")
 	set.StringVar(&f.ramp, "ramp", "", "`'PERCENT DURATION'`, such as '10% 5m': the share of the rate that jobs leave at after a pause, a cool-down or an outage, and how long until it is all of it")
+	f.waiting.register(set)
 	set.BoolVar(&f.noQuotas, "no-quotas", false, "have no quotas")
 	set.BoolVar(&f.noParent, "no-parent", false, "have no parent, and so no weight and no minimum")
 	set.BoolVar(&f.noMinimum, "no-minimum", false, "have no minimum")
@@ -49,6 +52,12 @@ var exclusive = [][2]string{
 // An edit is a change to a policy that flags ask for.
 type edit func(*throttle.Policy) error
 
+// A flagEdit makes the edit that a flag asks for.
+type flagEdit struct {
+	flag string
+	edit func() (edit, error)
+}
+
 // edits reads the flags that were given. It refuses what can be told without knowing
 // the policy that they change.
 func (f *policyFlags) edits(changed func(flag string) bool) (edits []edit, err error) {
@@ -57,10 +66,7 @@ func (f *policyFlags) edits(changed func(flag string) bool) (edits []edit, err e
 			return nil, fmt.Errorf("--%s and --%s exclude each other: give one of them", pair[0], pair[1])
 		}
 	}
-	for _, read := range []struct {
-		flag string
-		edit func() (edit, error)
-	}{
+	for _, read := range append(f.waiting.edits(), []flagEdit{
 		{"rate", f.editRate}, {"burst", f.editBurst}, {"max-in-flight", f.editInFlight},
 		{"quota", f.editQuotas}, {"parent", f.editParent}, {"weight", f.editWeight}, {"minimum", f.editMinimum},
 		{"open", f.editOpen}, {"zone", f.editZone}, {"ramp", f.editRamp},
@@ -69,7 +75,7 @@ func (f *policyFlags) edits(changed func(flag string) bool) (edits []edit, err e
 		{"no-minimum", unset(f.noMinimum, func(p *throttle.Policy) { p.Minimum = throttle.Rate{} })},
 		{"no-hours", unset(f.noHours, func(p *throttle.Policy) { p.Hours = nil })},
 		{"no-ramp", unset(f.noRamp, func(p *throttle.Policy) { p.Ramp = nil })},
-	} {
+	}...) {
 		if !changed(read.flag) {
 			continue
 		}

@@ -15,7 +15,7 @@ what the config file says of the same name, and stays until throttled policy rem
 It changes what the flags say. All else stays as it is in force for that name, which
 throttled policy get shows; so a policy that is new starts from the one that governed
 the name before, with its quotas, hours and parent. --quota and --open replace all that
-there are, and may be repeated.
+there are, and may be repeated. --max-waiting 0 takes --overflow away too.
 
 Waiting jobs feel it at once, those of a pattern within a second or so for thousands of
 keys. It is refused, and nothing changes, if it does not go with the stored ones.`
@@ -24,7 +24,8 @@ const policySetExamples = `  throttled policy set billing --rate 20/s --burst 5
   throttled policy set billing --quota '1000/h' --quota '9000/d fixed Europe/Berlin'
   throttled policy set 'tenant-*' --parent acme --weight 2 --minimum 1/s
   throttled policy set crm --open 'mon-fri 09:00-18:00' --zone Europe/Berlin --ramp '10% 5m'
-  throttled policy set crm --no-hours --no-ramp`
+  throttled policy set crm --no-hours --no-ramp
+  throttled policy set crm --ordered --job-ttl 24h --max-waiting 1000 --overflow drop_oldest`
 
 func newPolicySet(term terminal) *cobra.Command {
 	var f policyFlags

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/weirq/weir/cmd/throttled/internal/config"
 	"github.com/weirq/weir/throttle"
@@ -22,6 +24,13 @@ type policyView struct {
 	Minimum     string      `json:"minimum,omitempty"`
 	Hours       *hoursView  `json:"hours,omitempty"`
 	Ramp        *rampView   `json:"ramp,omitempty"`
+	Ordered     bool        `json:"ordered,omitempty"`
+	Ageing      string      `json:"ageing"`
+	JobTTL      string      `json:"job_ttl,omitempty"`
+	MaxWaiting  int64       `json:"max_waiting,omitempty"`
+	Overflow    string      `json:"overflow,omitempty"`
+	History     int         `json:"history,omitempty"`
+	KeepDone    string      `json:"keep_done,omitempty"`
 }
 
 type quotaView struct {
@@ -50,6 +59,9 @@ func viewOf(p throttle.Policy, source throttle.Source) policyView {
 		Key: p.Key, Source: string(source),
 		Rate: throttle.FormatRate(p.Limit.Rate, p.Limit.Period), Burst: p.Limit.Burst, MaxInFlight: p.MaxInFlight,
 		Parent: p.Parent, Weight: p.Weight, Minimum: p.Minimum.String(),
+		Ordered: p.Ordered, Ageing: brief(cmp.Or(p.Ageing, throttle.DefaultAgeing)),
+		JobTTL: briefUnlessZero(p.JobTTL), MaxWaiting: p.MaxWaiting, Overflow: string(p.Overflow),
+		History: p.History, KeepDone: briefUnlessZero(p.KeepDone),
 	}
 	for _, q := range p.Quotas {
 		v.Quotas = append(v.Quotas, quotaView{
@@ -71,6 +83,13 @@ func viewOf(p throttle.Policy, source throttle.Source) policyView {
 	return v
 }
 
+func briefUnlessZero(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return brief(d)
+}
+
 // A policyField is a field of a policy as a table shows it.
 type policyField struct{ name, text string }
 
@@ -82,6 +101,8 @@ func (v policyView) fields() []policyField {
 	fields := []policyField{
 		{"rate", v.Rate}, {"burst", fmt.Sprint(v.Burst)}, {"max_in_flight", fmt.Sprint(v.MaxInFlight)},
 		{"quotas", v.quotas()}, {"parent", none}, {"weight", none}, {"minimum", none}, {"hours", none}, {"ramp", none},
+		{"ordered", none}, {"ageing", v.Ageing}, {"job_ttl", orNone(v.JobTTL)}, {"max_waiting", none},
+		{"overflow", orNone(v.Overflow)}, {"history", none}, {"keep_done", orNone(v.KeepDone)},
 	}
 	set := func(name, text string) {
 		for i := range fields {
@@ -103,6 +124,15 @@ func (v policyView) fields() []policyField {
 	if v.Ramp != nil {
 		set("ramp", v.Ramp.From+" "+v.Ramp.Over)
 	}
+	if v.Ordered {
+		set("ordered", "true")
+	}
+	if v.MaxWaiting > 0 {
+		set("max_waiting", fmt.Sprint(v.MaxWaiting))
+	}
+	if v.History > 0 {
+		set("history", fmt.Sprint(v.History))
+	}
 	return fields
 }
 
@@ -118,26 +148,31 @@ func (v policyView) quotas() string {
 }
 
 // summary has the fields that a policy has in one line.
-func (v policyView) summary() string {
+func (v policyView) summary() string { return inLine(v.fields()) }
+
+// inLine is fields with their names. The ageing that all have by default goes unsaid.
+func inLine(fields []policyField) string {
 	var parts []string
-	for _, f := range v.fields() {
-		if f.text != none {
+	for _, f := range fields {
+		if f.text != none && f != (policyField{"ageing", brief(throttle.DefaultAgeing)}) {
 			parts = append(parts, f.name+" "+f.text)
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// titles and cells are a policy as a row of a table.
+// titles and cells are a policy as a row of a table. What few policies have shares the
+// last column, as more columns would not fit on a screen.
 func titles() []string {
-	return []string{"RATE", "BURST", "MAX IN FLIGHT", "QUOTAS", "PARENT", "WEIGHT", "MINIMUM", "HOURS", "RAMP"}
+	return []string{"RATE", "BURST", "MAX IN FLIGHT", "QUOTAS", "PARENT", "WEIGHT", "MINIMUM", "HOURS", "RAMP", "FURTHER"}
 }
 
 func (v policyView) cells() (cells []string) {
-	for _, f := range v.fields() {
+	fields, own := v.fields(), len(titles())-1
+	for _, f := range fields[:own] {
 		cells = append(cells, f.text)
 	}
-	return cells
+	return append(cells, orNone(inLine(fields[own:])))
 }
 
 // inForce is the policy in force for a name and where it comes from. One that a job

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -20,10 +21,12 @@ import (
 // A request is a command that looks at the stored state or changes it, and ends.
 type request struct {
 	use, short, long, example string
-	codes                     string   // further exit codes, for the help
-	args                      []string // names of the arguments; the last one may be repeated if it ends in "..."
-	changes                   bool     // what it does is in the audit trail: it takes --by
-	flags                     func(*pflag.FlagSet)
+	codes                     string // further exit codes, for the help
+	// args are the names of the arguments. Those in brackets may be left out, and the last one
+	// may be repeated if its name ends in "...".
+	args    []string
+	changes bool // what it does is in the audit trail: it takes --by
+	flags   func(*pflag.FlagSet)
 	// check looks at arguments and flags before Redis is asked for anything.
 	check func(args []string, flags *pflag.FlagSet) error
 	run   func(ctx context.Context, c *conn, args []string) error
@@ -84,18 +87,24 @@ func (r request) command(term terminal) *cobra.Command {
 
 // arguments checks how many there are.
 func (r request) arguments(cmd *cobra.Command, args []string) error {
-	want, more := len(r.args), false
-	if want > 0 {
-		last := r.args[want-1]
-		more = last[len(last)-1] == '.'
+	most, needed := len(r.args), 0
+	for _, name := range r.args {
+		if name[0] != '[' {
+			needed++
+		}
 	}
+	more := most > 0 && strings.HasSuffix(strings.TrimSuffix(r.args[most-1], "]"), "...")
 	switch {
-	case len(args) < want:
+	case len(args) < needed:
 		return fmt.Errorf("%s is missing", r.args[len(args)])
-	case len(args) > want && !more && want == 0:
+	case len(args) > most && most == 0:
 		return noArguments(cmd, args)
-	case len(args) > want && !more:
-		return fmt.Errorf("there are %d arguments: want %d; put one with spaces or a * in quotes", len(args), want)
+	case len(args) > most && !more:
+		want := fmt.Sprint(most)
+		if needed < most {
+			want = "at most " + want
+		}
+		return fmt.Errorf("there are %d arguments: want %s; put one with spaces or a * in quotes", len(args), want)
 	}
 	return nil
 }
@@ -180,7 +189,7 @@ func ended(ctx context.Context, err error) error {
 		return fail(exitForced, "interrupted (%w): %w", context.Cause(ctx), err)
 	case errors.As(err, &f):
 		return err
-	case errors.Is(err, throttle.ErrInvalid):
+	case errors.Is(err, throttle.ErrInvalid), errors.Is(err, throttle.ErrNoJob):
 		return fail(exitInvalid, "%w", err)
 	}
 	return fail(exitRedis, "%w", err)

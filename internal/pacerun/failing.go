@@ -57,11 +57,11 @@ func failing(ctx context.Context, s *sheet, e *env) error {
 	s.between("achieved/configured, retries included", reports[0].Ratio, 0.99, 1.01)
 	s.atMost("excess, jobs", reports[0].Excess, 1)
 	s.atMost("jobs not attempted exactly twice", float64(attempts.wrong(n)), 0)
-	letters, err := sys.queue.DeadLetters(ctx, "failing", 10)
+	dead, err := sys.queue.Jobs(ctx, "failing", throttle.Dead, throttle.Page{})
 	if err != nil {
 		return err
 	}
-	s.atMost("dead", float64(len(letters)), 0)
+	s.atMost("dead", float64(len(dead.Jobs)), 0)
 	return nil
 }
 

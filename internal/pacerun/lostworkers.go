@@ -101,7 +101,7 @@ func lostWorkers(ctx context.Context, s *sheet) error {
 	if err != nil {
 		return err
 	}
-	letters, err := sys.queue.DeadLetters(ctx, key, 10)
+	dead, err := sys.queue.Jobs(ctx, key, throttle.Dead, throttle.Page{})
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func lostWorkers(ctx context.Context, s *sheet) error {
 	s.atMost("none in flight after the last kill, s", free.Seconds(), back.Seconds())
 	s.atMost("repairs needed", float64(repairs), 0)
 	s.add("jobs", float64(total), "", true)
-	s.atMost("lost or dead", float64(total-r.served()+len(letters)), 0)
+	s.atMost("lost or dead", float64(total-r.served()+len(dead.Jobs)), 0)
 	s.add("arrived again", float64(twice), "", true)
 	s.atMost("arrived again, not in flight at a kill", float64(unexplained), 0)
 	return nil

@@ -16,10 +16,15 @@ type Defaults struct {
 	Method  string            // empty means POST
 	Headers map[string]string // joined with a line's own; for the same name, the line's counts
 
-	Cost    int64         // cost units; 0 means 1
-	Delay   time.Duration // 0 means at once
-	Timeout time.Duration // of one attempt; 0 means the worker's default
-	Policy  *throttle.Policy
+	Cost      int64         // cost units; 0 means 1
+	Delay     time.Duration // 0 means at once
+	NotBefore time.Time     // in place of a Delay; zero, or what is past, means at once
+	Timeout   time.Duration // of one attempt; 0 means the worker's default
+	Priority  int           // see throttle.Job
+	TTL       time.Duration
+	Deadline  time.Time
+	Dedupe    *throttle.Dedupe // a line's own replaces it as a whole
+	Policy    *throttle.Policy
 
 	MaxJobSize int              // bytes of body; 0 means throttle.DefaultMaxJobSize
 	Now        func() time.Time // what a delay counts from; nil means time.Now. Give it the clock of Redis where that may differ
@@ -35,7 +40,10 @@ func (d Defaults) Validate() error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	_, err := d.finish(throttle.Job{Key: orElse(d.Key, "left out"), Type: Type}, d.Cost, d.Delay)
+	if d.Delay != 0 && !d.NotBefore.IsZero() {
+		return invalid("not_before", described("beside delay"), "only one of the two")
+	}
+	_, err := d.finish(throttle.Job{Key: orElse(d.Key, "left out"), Type: Type})
 	return err
 }
 
@@ -51,21 +59,25 @@ func (d Defaults) Job(id string, body []byte) (throttle.Job, error) {
 		return throttle.Job{}, err
 	}
 	j.ID = id
-	return d.finish(j, d.Cost, d.Delay)
+	return d.finish(j)
 }
 
 // finish adds what is not part of the call and validates the job. An id is made
 // here, not by the queue, so that a job whose answer was lost can be enqueued again.
-func (d Defaults) finish(j throttle.Job, cost int64, delay time.Duration) (throttle.Job, error) {
+func (d Defaults) finish(j throttle.Job) (throttle.Job, error) {
 	if j.ID == "" {
 		j.ID = throttle.NewJobID()
 	}
-	j.Cost, j.Policy = cost, d.Policy
-	if delay < 0 {
-		return throttle.Job{}, invalid("delay", delay, allowedDelay)
+	j.Cost, j.Policy, j.Priority, j.Dedupe = d.Cost, d.Policy, d.Priority, d.Dedupe
+	j.NotBefore, j.TTL, j.Deadline = d.NotBefore, d.TTL, d.Deadline
+	if d.Delay < 0 {
+		return throttle.Job{}, invalid("delay", d.Delay, allowedDelay)
 	}
-	if delay > 0 {
-		j.NotBefore = d.now().Add(delay)
+	if d.Delay > 0 {
+		j.NotBefore = d.now().Add(d.Delay)
+	}
+	if j.NotBefore.Year() < 1970 { // as past as any other, but not storable
+		j.NotBefore = time.Time{}
 	}
 	if err := j.Validate(d.maxSize()); err != nil {
 		return throttle.Job{}, err

@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	allowedDelay = `a duration such as "1.5s" or "2h", not negative`
-	allowedCost  = "a whole number from 1 to %d"
+	allowedDelay    = `a duration such as "1.5s" or "2h", not negative`
+	allowedCost     = "a whole number from 1 to %d"
+	allowedTime     = `a time in RFC 3339, such as "2026-12-01T06:00:00Z"`
+	allowedPriority = "a whole number from 0 to %d"
 )
 
 // A field is one that a line may have, by its exact name.
@@ -25,12 +27,17 @@ type field struct {
 // several faults is always refused for the same one.
 var fieldsKnown = []field{
 	{"id", func(c *call, v json.RawMessage) error { return stated("id", v, &c.id) }},
-	{"key", func(c *call, v json.RawMessage) error { return stated("key", v, &c.key) }},
+	{"key", func(c *call, v json.RawMessage) error { return stated("key", v, &c.Key) }},
 	{"url", func(c *call, v json.RawMessage) error { return stated("url", v, &c.request.URL) }},
 	{"method", func(c *call, v json.RawMessage) error { return stated("method", v, &c.request.Method) }},
 	{"headers", setHeaders},
 	{"cost", setCost},
+	{"priority", setPriority},
 	{"delay", setDelay},
+	{"not_before", setNotBefore},
+	{"ttl", func(c *call, v json.RawMessage) error { return span("ttl", v, &c.TTL) }},
+	{"deadline", func(c *call, v json.RawMessage) error { return instant("deadline", v, &c.Deadline) }},
+	{"dedupe", setDedupe},
 	{"body", setBody},
 	{"body_base64", setBase64},
 	{"payload", setPayload},
@@ -55,26 +62,27 @@ func setHeaders(c *call, v json.RawMessage) error {
 
 func setCost(c *call, v json.RawMessage) error {
 	allowed := fmt.Sprintf(allowedCost, int64(throttle.MaxCost))
-	if json.Unmarshal(v, &c.cost) != nil {
-		return invalid("cost", described(clip(string(v))), allowed)
+	if err := whole("cost", v, &c.Cost, allowed); err != nil {
+		return err
 	}
-	if c.cost < 1 { // in a job 0 stands for 1, but nobody writes it to mean that
-		return invalid("cost", c.cost, allowed)
+	if c.Cost < 1 { // in a job 0 stands for 1, but nobody writes it to mean that
+		return invalid("cost", c.Cost, allowed)
 	}
 	return nil
 }
 
+func setPriority(c *call, v json.RawMessage) error {
+	return whole("priority", v, &c.Priority, fmt.Sprintf(allowedPriority, throttle.MaxPriority))
+}
+
 func setDelay(c *call, v json.RawMessage) error {
-	var s string
-	if err := text("delay", v, &s); err != nil {
-		return err
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 {
-		return invalid("delay", clip(s), allowedDelay)
-	}
-	c.delay = d
-	return nil
+	c.NotBefore = time.Time{} // that of the defaults
+	return span("delay", v, &c.Delay)
+}
+
+func setNotBefore(c *call, v json.RawMessage) error {
+	c.Delay = 0 // that of the defaults
+	return instant("not_before", v, &c.NotBefore)
 }
 
 func setBody(c *call, v json.RawMessage) error {
@@ -125,6 +133,41 @@ func text(field string, v json.RawMessage, into *string) error {
 	if bytes.Contains(v, []byte(`\u`)) && loneSurrogate(v) {
 		return invalid(field, described("with half of a surrogate pair"), "valid Unicode text; binary bodies go into body_base64")
 	}
+	return nil
+}
+
+func whole[T int | int64](field string, v json.RawMessage, into *T, allowed string) error {
+	if json.Unmarshal(v, into) != nil {
+		return invalid(field, described(clip(string(v))), allowed)
+	}
+	return nil
+}
+
+// span reads a duration.
+func span(field string, v json.RawMessage, into *time.Duration) error {
+	var s string
+	if err := text(field, v, &s); err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return invalid(field, clip(s), allowedDelay)
+	}
+	*into = d
+	return nil
+}
+
+// instant reads a time.
+func instant(field string, v json.RawMessage, into *time.Time) error {
+	var s string
+	if err := text(field, v, &s); err != nil {
+		return err
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return invalid(field, clip(s), allowedTime)
+	}
+	*into = t
 	return nil
 }
 

@@ -76,7 +76,10 @@ func columnOfInvalid(line []byte, fields map[string]json.RawMessage, err error) 
 	if !errors.As(err, &refused) {
 		return 0
 	}
-	name, _, _ := strings.Cut(refused.Field, "[")
+	name := refused.Field
+	if end := strings.IndexAny(name, "[."); end > 0 { // what is in an object stands at the object
+		name = name[:end]
+	}
 	if _, ok := fields[name]; !ok {
 		return 0
 	}

@@ -5,20 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"github.com/weirq/weir/throttle"
 )
 
-// A call is what one line says; the defaults stand in it where the line is
-// silent.
+// A call is what one line says. What is not of the request itself stands in the
+// defaults, in place of theirs.
 type call struct {
+	Defaults
 	id      string
-	key     string
 	request Request
-	cost    int64
-	delay   time.Duration
 }
 
 // A lineFault is an error at a place in a line.
@@ -38,7 +35,11 @@ func decode(line []byte, d Defaults, unknown func(name string)) (throttle.Job, *
 	if err != nil {
 		return throttle.Job{}, &lineFault{err: err}
 	}
-	c := call{key: d.Key, cost: d.Cost, delay: d.Delay, request: Request{Method: d.Method, URL: d.URL, Timeout: d.Timeout}}
+	if given(fields, "delay") && given(fields, "not_before") {
+		err := invalid("not_before", described("beside delay"), "only one of the two")
+		return throttle.Job{}, &lineFault{column: columnOf(line, "not_before"), err: err}
+	}
+	c := call{Defaults: d, request: Request{Method: d.Method, URL: d.URL, Timeout: d.Timeout}}
 	for _, f := range fieldsKnown {
 		if !given(fields, f.name) {
 			continue
@@ -55,14 +56,14 @@ func decode(line []byte, d Defaults, unknown func(name string)) (throttle.Job, *
 			unknown(name)
 		}
 	}
-	c.request.Headers = d.headers(c.request.Headers)
+	c.request.Headers = c.headers(c.request.Headers)
 	if given(fields, "payload") && !has(c.request.Headers, "Content-Type") {
 		c.request.Headers["Content-Type"] = "application/json"
 	}
-	j, err := c.request.Job(c.key)
+	j, err := c.request.Job(c.Key)
 	if err == nil {
 		j.ID = c.id
-		j, err = d.finish(j, c.cost, c.delay)
+		j, err = c.finish(j)
 	}
 	if err != nil {
 		return throttle.Job{}, &lineFault{column: columnOfInvalid(line, fields, err), err: err}

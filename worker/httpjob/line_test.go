@@ -44,7 +44,7 @@ func TestLineLeavesOutWhatDefaultsHave(t *testing.T) {
 		Key: "k", URL: "http://a/b", Method: "PUT", Headers: map[string]string{"X-A": "default", "x-b": "default"},
 		Cost: 3, Delay: time.Minute, Timeout: 9 * time.Second, Policy: &policy, Now: func() time.Time { return now },
 	}
-	for _, line := range []string{`{}`, `{"id":null,"key":null,"url":null,"method":null,"headers":null,"cost":null,"delay":null,"body":null,"body_base64":null}`} {
+	for _, line := range []string{`{}`, `{"id":null,"key":null,"url":null,"method":null,"headers":null,"cost":null,"delay":null,"priority":null,"not_before":null,"ttl":null,"deadline":null,"dedupe":null,"body":null,"body_base64":null}`} {
 		j, r, err := readOne(d, line)
 		require.NoError(t, err)
 		require.NotEmpty(t, j.ID)
@@ -63,6 +63,54 @@ func TestLineLeavesOutWhatDefaultsHave(t *testing.T) {
 	require.EqualValues(t, 1, j.Cost)
 	require.Equal(t, map[string]string{"x-a": "own", "x-b": "default", "Content-Type": "application/json"}, r.Headers)
 	require.Equal(t, map[string]string{"X-A": "default", "x-b": "default"}, d.Headers, "the defaults stay as they are")
+}
+
+func TestLineWithLifetimesAndDedupe(t *testing.T) {
+	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	j, _, err := readOne(filled, `{"priority":9,"ttl":"90s","deadline":"2026-12-01T13:00:00+01:00","not_before":"2026-12-01T12:00:00.000Z",`+
+		`"dedupe":{"name":"order-7","debounce":"5s","max_debounce":"1m","while_waiting":true,"replace":false,"window":null}}`)
+	require.NoError(t, err)
+	require.Equal(t, 9, j.Priority)
+	require.Equal(t, 90*time.Second, j.TTL)
+	require.True(t, noon.Equal(j.Deadline))
+	require.True(t, noon.Equal(j.NotBefore))
+	require.Equal(t, throttle.Dedupe{Name: "order-7", WhileWaiting: true, Debounce: 5 * time.Second, MaxDebounce: time.Minute}, *j.Dedupe)
+
+	j, _, err = readOne(filled, `{"dedupe":{"content":true,"window":"1h"}}`)
+	require.NoError(t, err)
+	require.Equal(t, throttle.Dedupe{Content: true, Window: time.Hour}, *j.Dedupe)
+}
+
+// The defaults stand where a line is silent, and a line can do without each of them.
+func TestLineAndTheDefaultsOfLifetimesAndDedupe(t *testing.T) {
+	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	d := filled
+	d.Priority, d.TTL, d.Deadline, d.NotBefore, d.Dedupe = 5, time.Hour, noon, noon, &throttle.Dedupe{Name: "n", Replace: true}
+	d.Now = func() time.Time { return noon }
+	j, _, err := readOne(d, "{}")
+	require.NoError(t, err)
+	require.Equal(t, []any{5, time.Hour, noon, noon, *d.Dedupe}, []any{j.Priority, j.TTL, j.Deadline, j.NotBefore, *j.Dedupe})
+
+	j, _, err = readOne(d, `{"priority":0,"ttl":"0s","delay":"1m","dedupe":{"content":true}}`)
+	require.NoError(t, err)
+	require.Equal(t, []any{0, time.Duration(0), noon.Add(time.Minute)}, []any{j.Priority, j.TTL, j.NotBefore})
+	require.Equal(t, throttle.Dedupe{Content: true}, *j.Dedupe, "nothing of the default's")
+	require.Equal(t, &throttle.Dedupe{Name: "n", Replace: true}, d.Dedupe, "the defaults stay as they are")
+
+	d.NotBefore, d.Delay = time.Time{}, time.Minute
+	j, _, err = readOne(d, `{"not_before":"2026-12-01T12:00:07Z"}`)
+	require.NoError(t, err)
+	require.Equal(t, noon.Add(7*time.Second), j.NotBefore, "and not a minute later")
+}
+
+// What is past is at once, as far back as it may be: senders write times that were
+// never set.
+func TestLineWithAPastInstant(t *testing.T) {
+	for _, text := range []string{"0001-01-01T00:00:00Z", "0000-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "1970-01-01T00:00:00Z", "2001-01-01T00:00:00Z"} {
+		j, _, err := readOne(filled, `{"not_before":"`+text+`"}`)
+		require.NoError(t, err, text)
+		require.True(t, j.NotBefore.Before(time.Now()), text)
+	}
 }
 
 func TestLineSendsAPayloadAsItStands(t *testing.T) {
@@ -123,6 +171,33 @@ func TestLineRefuses(t *testing.T) {
 		{"delay without unit", `{"delay":"5"}`, `delay "5" is not allowed: want a duration such as`},
 		{"negative delay", `{"delay":"-1s"}`, `delay "-1s" is not allowed`},
 		{"delay beyond 2262", `{"key":"k","url":"http://a","delay":"2562000h"}`, "not_before"},
+		{"priority 10", `{"key":"k","url":"http://a","priority":10}`, "column 40: priority 10 is not allowed: want 0 to 9"},
+		{"priority -1", `{"priority":-1}`, "priority -1 is not allowed: want 0 to 9"},
+		{"priority 1.5", `{"priority":1.5}`, "column 13: priority 1.5 is not allowed: want a whole number from 0 to 9"},
+		{"priority as text", `{"priority":"high"}`, `priority "high" is not allowed`},
+		{"ttl as a number", `{"ttl":5}`, "ttl that is a number is not allowed: want a string"},
+		{"ttl without unit", `{"ttl":"5"}`, `ttl "5" is not allowed: want a duration such as`},
+		{"negative ttl", `{"ttl":"-1s"}`, `ttl "-1s" is not allowed`},
+		{"ttl too short", `{"ttl":"1us"}`, "column 8: ttl 1µs is not allowed: want 1ms to 87600h0m0s"},
+		{"ttl too long", `{"ttl":"87601h"}`, "ttl 87601h0m0s is not allowed: want 1ms to 87600h0m0s"},
+		{"ttl beyond any duration", `{"ttl":"9999999999h"}`, `ttl "9999999999h" is not allowed`},
+		{"deadline in words", `{"deadline":"tomorrow"}`, `column 13: deadline "tomorrow" is not allowed: want a time in RFC 3339, such as "2026-12-01T06:00:00Z"`},
+		{"deadline as a number", `{"deadline":1796104800}`, "deadline that is a number is not allowed: want a string"},
+		{"deadline beyond 2261", `{"deadline":"2262-01-01T00:00:00Z"}`, `column 13: deadline "2262-01-01T00:00:00Z" is not allowed: want a time in the years 1970 to 2261`},
+		{"deadline before 1970", `{"deadline":"1969-12-31T23:59:59Z"}`, `deadline "1969-12-31T23:59:59Z" is not allowed`},
+		{"not_before without a day", `{"not_before":"06:00"}`, `column 15: not_before "06:00" is not allowed: want a time in RFC 3339`},
+		{"not_before beyond 2261", `{"not_before":"9999-12-31T23:59:59Z"}`, `column 15: not_before "9999-12-31T23:59:59Z" is not allowed`},
+		{"not_before beside delay", `{"not_before":"2026-12-01T06:00:00Z","delay":"1s"}`, "column 15: not_before beside delay is not allowed: want only one of the two"},
+		{"dedupe as text", `{"dedupe":"order-7"}`, "column 11: dedupe that is a string is not allowed: want an object of name, content, while_waiting"},
+		{"dedupe with a field nobody knows", `{"dedupe":{"nam\u001b":"x"}}`, `column 11: dedupe with "nam\x1b" is not allowed: want an object of name, content`},
+		{"dedupe with a name that is empty", `{"dedupe":{"name":""}}`, `column 11: dedupe.name "" is not allowed: want a text that is not empty`},
+		{"dedupe with a name that has a space", `{"dedupe":{"name":"a b"}}`, `column 11: dedupe.name "a b" is not allowed: want 1 to 128 printable ASCII bytes`},
+		{"dedupe with a number", `{"dedupe":{"content":1}}`, "dedupe.content that is a number is not allowed: want true or false"},
+		{"dedupe with name and content", `{"dedupe":{"name":"a","content":true}}`, "column 11: dedupe.content true is not allowed: want false with a name"},
+		{"dedupe with a window without unit", `{"dedupe":{"window":"5"}}`, `dedupe.window "5" is not allowed: want a duration`},
+		{"dedupe with a window for what waits", `{"dedupe":{"window":"5s","while_waiting":true}}`, "dedupe.window 5s is not allowed: want none for a name"},
+		{"dedupe with a debounce that replaces", `{"dedupe":{"debounce":"5s","replace":true}}`, "dedupe.replace true is not allowed: want false with debounce"},
+		{"dedupe with a most below the debounce", `{"dedupe":{"debounce":"5s","max_debounce":"1s"}}`, "dedupe.max_debounce 1s is not allowed: want at least debounce"},
 		{"body as an object", `{"body":{"a":"` + secret + `"}}`, "body that is an object is not allowed: want a string"},
 		{"body with half a pair", `{"body":"` + secret + `\uD800"}`, "body with half of a surrogate pair"},
 		{"bad base64", `{"body_base64":"` + secret + `!"}`, "body_base64 of 7 bytes is not allowed: want standard base64"},
@@ -206,6 +281,12 @@ func TestDefaultsAreValidated(t *testing.T) {
 		{"headers", Defaults{Headers: map[string]string{"a b": ""}}, "headers"},
 		{"cost", Defaults{Cost: -1}, "cost"},
 		{"delay", Defaults{Delay: -1}, "delay"},
+		{"delay and instant", Defaults{Delay: 1, NotBefore: time.Unix(0, 0)}, "not_before beside delay"},
+		{"instant", Defaults{NotBefore: time.Unix(1e10, 0)}, "not_before"},
+		{"priority", Defaults{Priority: 10}, "priority"},
+		{"TTL", Defaults{TTL: -1}, "ttl"},
+		{"deadline", Defaults{Deadline: time.Unix(-1, 0)}, "deadline"},
+		{"dedupe", Defaults{Dedupe: &throttle.Dedupe{Name: " "}}, "dedupe.name"},
 		{"timeout", Defaults{Timeout: -1}, "timeout"},
 		{"policy", Defaults{Policy: &throttle.Policy{}}, "rate"},
 	} {

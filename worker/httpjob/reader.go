@@ -18,16 +18,22 @@ const DefaultMaxLine = 8 * throttle.DefaultMaxJobSize
 
 // A Reader reads jobs from text with one JSON object a line:
 //
-//	{"id", "key", "url", "method", "headers", "cost", "delay",
+//	{"id", "key", "url", "method", "headers", "cost", "priority",
+//	 "delay" | "not_before", "ttl", "deadline",
+//	 "dedupe": {"name" | "content", "while_waiting", "window", "replace",
+//	            "debounce", "max_debounce"},
 //	 "body" | "body_base64" | "payload"}
 //
 // Every field may be left out if the defaults have it, and null means left out.
 // body is text; body_base64 is any bytes; payload is any JSON, null included,
 // and is sent as it stands in the line, byte for byte, with the Content-Type
-// application/json if no other is given. delay is a duration such as "1.5s".
-// Other fields are ignored and remembered; names count to the letter, and of a
-// name that is there twice the last one counts. Blank lines are skipped; a byte
-// order mark, CR before the line's end and a last line without an end are fine.
+// application/json if no other is given. delay, ttl and the spans in dedupe are
+// durations such as "1.5s"; not_before and deadline are times in RFC 3339. A line
+// that has delay or not_before takes neither from the defaults, and its dedupe
+// replaces theirs as a whole. Other fields are ignored and remembered, but in dedupe
+// refused; names count to the letter, and of a name that is there twice the last one
+// counts. Blank lines are skipped; a byte order mark, CR before the line's end and a
+// last line without an end are fine.
 //
 // A Reader is not safe for concurrent use.
 type Reader struct {

@@ -123,9 +123,9 @@ func TestReaderEndsWithTheErrorOfItsInput(t *testing.T) {
 }
 
 func TestReaderRemembersUnknownFields(t *testing.T) {
-	r := NewReader(strings.NewReader("{\"event\":1,\"priority\":2}\n{\"Key\":\"x\",\"event\":{}}\n"), filled, 0)
+	r := NewReader(strings.NewReader("{\"event\":1,\"weight\":2}\n{\"Key\":\"x\",\"event\":{}}\n"), filled, 0)
 	require.Len(t, outcomes(t, r), 2)
-	require.Equal(t, []string{"Key", "event", "priority"}, r.Unknown())
+	require.Equal(t, []string{"Key", "event", "weight"}, r.Unknown())
 
 	var many strings.Builder
 	for i := range 1000 {
@@ -141,6 +141,8 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("{\"id\":\"a\",\"payload\":{ \"x\" : \"\\ud800\" }}\r\n\n{bad\n{}"), true)
 	f.Add([]byte("\xef\xbb\xbf{\"key\":\"k\",\"url\":\"http://a\",\"headers\":{\"A\":\"b\"},\"cost\":1,\"delay\":\"1s\"}\n"), false)
 	f.Add([]byte("{\"body\":\"\\\\ud800\"}\n{\"body_base64\":\"AP8=\"}\n{\"key\":\"\\ud83d\\ude00\"}"), true)
+	f.Add([]byte("{\"priority\":9,\"ttl\":\"1h\",\"deadline\":\"2026-12-01T06:00:00Z\",\"not_before\":\"0001-01-01T00:00:00Z\","+
+		"\"dedupe\":{\"name\":\"n\",\"debounce\":\"1s\",\"max_debounce\":\"2s\"}}\n{\"dedupe\":{\"content\":true,\"window\":\"1s\"}}"), true)
 	f.Add([]byte("{\"a\":[[[[\n\xff\n\"\n"), true)
 	f.Fuzz(func(t *testing.T, text []byte, withDefaults bool) {
 		var d Defaults

@@ -5,6 +5,8 @@ type Explanation struct {
 	Home                     int
 	Now                      int64
 	Waiting, Delayed, Flight int64
+	ID, State                string // of the job that it is about
+	Position                 int64
 	Cause, Holder            string
 	Wait                     int64 // -1: not known
 	Paused, Draining         bool
@@ -23,9 +25,10 @@ type Link struct {
 // A Candidate is a policy that could govern a key; the first does.
 type Candidate struct{ Source, Name, Policy string }
 
-// Explain asks what governs and holds a key.
-func (s *Set) Explain(shard int, key string) *Call {
-	return &Call{Shard: shard, script: s.explain, args: []any{key}}
+// Explain asks what governs a key, and what holds a job of it, the next one if id is
+// empty.
+func (s *Set) Explain(shard int, key, id string) *Call {
+	return &Call{Shard: shard, script: s.explain, args: []any{key, id}}
 }
 
 // Explanation reads the reply of Explain.
@@ -33,6 +36,7 @@ func (c *Call) Explanation() Explanation {
 	e := Explanation{
 		Home: int(c.reply.int()), Now: c.reply.int(),
 		Waiting: c.reply.int(), Delayed: c.reply.int(), Flight: c.reply.int(),
+		ID: c.reply.string(), State: c.reply.string(), Position: c.reply.int(),
 		Cause: c.reply.string(), Holder: c.reply.string(), Wait: c.reply.int(),
 		Paused: c.reply.int() == 1, Draining: c.reply.int() == 1, CoolUntil: c.reply.int(),
 	}

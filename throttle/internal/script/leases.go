@@ -18,12 +18,12 @@ type Overdue struct {
 	Round, Pool string
 }
 
-// Expired lists overdue jobs.
-func (s *Set) Expired(shard, most int) *Call {
-	return &Call{Shard: shard, script: s.expired, args: []any{most}}
+// Overdue lists overdue jobs.
+func (s *Set) Overdue(shard, most int) *Call {
+	return &Call{Shard: shard, script: s.overdue, args: []any{most}}
 }
 
-// Overdue reads the reply of Expired: µs until the next lease ends, -1 for none,
+// Overdue reads the reply of Set.Overdue: µs until the next lease ends, -1 for none,
 // and the jobs.
 func (c *Call) Overdue() (next int64, jobs []Overdue) {
 	next = c.reply.int()

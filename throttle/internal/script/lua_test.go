@@ -22,12 +22,14 @@ func operations(t *testing.T) map[string]string {
 			found[name] = source(name)
 		}
 	}
-	require.Len(t, found, 22)
+	require.Len(t, found, 28)
 	return found
 }
 
 // parts are the files that are not called but made part of others.
-func parts() []string { return append([]string{"clock", "family", "rules", "trail"}, shared...) }
+func parts() []string {
+	return append([]string{"clock", "family", "history", "outlook", "rules", "trail"}, shared...)
+}
 
 var (
 	declared      = regexp.MustCompile(`(?m)^-- ARGV\[(\d+)\] `)
@@ -89,9 +91,9 @@ func TestHeadersSayWhatScriptsTake(t *testing.T) {
 // commands are all that scripts may call: none newer than Redis 6.2, none whose
 // work grows with the keyspace.
 var commands = []string{
-	"DEL", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HLEN", "HMGET", "HSCAN", "HSET", "HSETNX", "INCR",
+	"DEL", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HLEN", "HMGET", "HSCAN", "HSET", "HSETNX", "INCR",
 	"PERSIST", "PEXPIRE", "PUBLISH", "SADD", "SCARD", "SET", "SRANDMEMBER", "SREM", "TIME", "XADD",
-	"ZADD", "ZCARD", "ZRANGE", "ZRANGEBYSCORE", "ZRANK", "ZREM", "ZREMRANGEBYRANK", "ZREVRANGEBYSCORE", "ZSCAN", "ZSCORE",
+	"ZADD", "ZCARD", "ZCOUNT", "ZRANGE", "ZRANGEBYSCORE", "ZRANK", "ZREM", "ZREMRANGEBYRANK", "ZREVRANGEBYSCORE", "ZSCAN", "ZSCORE",
 }
 
 func TestScriptsCallOldAndBoundedCommands(t *testing.T) {

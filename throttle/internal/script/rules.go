@@ -80,3 +80,6 @@ func HoldKey(shard int) string { return ShardName(shard) + "hold" }
 
 // VersionKey names the version of a shard's rules, see lua/shard.lua.
 func VersionKey(shard int) string { return ShardName(shard) + "version" }
+
+// HistoryKey names the stream of a key's departures.
+func HistoryKey(shard int, key string) string { return ShardName(shard) + "h:" + key }

@@ -37,15 +37,17 @@ func ShardName(shard int) string { return fmt.Sprintf("weir:{%02d}:", shard) }
 // A Set is all scripts on one clock.
 type Set struct {
 	enqueue, release, depart, finish, extend *redis.Script
-	expired, reap, audit                     *redis.Script
+	overdue, reap, audit                     *redis.Script
 	policies, override, control, zone        *redis.Script
 	note, tidy                               *redis.Script
-	find, stat, explain, dead, purge         *redis.Script
+	find, list, stat, count, explain         *redis.Script
+	act, purge, bound                        *redis.Script
+	ended, revive, evict                     *redis.Script
 	emigrate, immigrate, forget              *redis.Script
 }
 
 // shared is what every script begins with, in this order.
-var shared = []string{"shard", "policy", "calendar", "bucket", "quota", "chain", "store", "record"}
+var shared = []string{"shard", "policy", "calendar", "bucket", "quota", "chain", "store", "names", "record"}
 
 // NewSet returns the scripts on the clock of the server.
 func NewSet() *Set { return NewSetWithClock(source("clock")) }
@@ -65,14 +67,15 @@ func NewSetWithClock(clock string) *Set {
 		return redis.NewScript(text)
 	}
 	return &Set{
-		enqueue: load("enqueue"), release: load("family", "release"), depart: load("depart"),
-		finish: load("finish"), extend: load("extend"),
-		expired: load("expired"), reap: load("reap"), audit: load("audit"),
+		enqueue: load("outlook", "enqueue"), release: load("family", "release"), depart: load("history", "depart"),
+		finish: load("history", "finish"), extend: load("extend"),
+		overdue: load("overdue"), reap: load("reap"), audit: load("audit"),
 		policies: load("rules", "policies"), override: load("trail", "rules", "override"),
 		control: load("trail", "rules", "control"), zone: load("zone"),
 		note: load("trail", "note"), tidy: load("rules", "tidy"),
-		find: load("find"), stat: load("stat"), explain: load("explain"),
-		dead: load("dead"), purge: load("purge"),
+		find: load("outlook", "find"), list: load("list"), stat: load("outlook", "stat"), count: load("count"),
+		explain: load("explain"), act: load("trail", "act"), purge: load("purge"), bound: load("trail", "bound"),
+		ended: load("ended"), revive: load("revive"), evict: load("evict"),
 		emigrate: load("emigrate"), immigrate: load("immigrate"), forget: load("forget"),
 	}
 }

@@ -16,7 +16,9 @@ func TestAnnotatedFile(t *testing.T) {
 	c, err := Load(name)
 	require.NoError(t, err)
 	for path := range c.fields() {
-		require.NotEmpty(t, c.Origin(path), "%s is not in the file", path)
+		if path != maxWaitingPath { // to leave it out has a meaning that no value has
+			require.NotEmpty(t, c.Origin(path), "%s is not in the file", path)
+		}
 	}
 	require.Equal(t, []throttle.Policy{throttle.DefaultPolicy}, c.Policies)
 	c.Policies, c.origins = nil, Default().origins
@@ -24,11 +26,12 @@ func TestAnnotatedFile(t *testing.T) {
 
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
-	uncommented := regexp.MustCompile(`(?m)^#(  +(- )?[a-z_]+:( .*)?)$`).ReplaceAllString(string(text), "$1")
+	uncommented := regexp.MustCompile(`(?m)^#((  +(- )?)?[a-z_]+:( .*)?)$`).ReplaceAllString(string(text), "$1")
 	require.NotEqual(t, string(text), uncommented)
 	c, err = Read(name, []byte(uncommented))
 	require.NoError(t, err, "what is commented out must work as well")
 	require.Len(t, c.Policies, 3)
+	require.NotNil(t, c.MaxWaiting)
 	full := "policies[2]."
 	for path, fields := range map[string]map[string]field{
 		full:                policyFields(&throttle.Policy{}),
@@ -44,4 +47,6 @@ func TestAnnotatedFile(t *testing.T) {
 	p := c.Policies[2]
 	require.Equal(t, 1, p.Weight, "the default of the weight")
 	require.Equal(t, throttle.Sliding, p.Quotas[0].Window, "the default of the window")
+	require.Equal(t, throttle.DefaultAgeing, p.Ageing)
+	require.Equal(t, throttle.Policy{MaxWaiting: 1}.WithDefaults().Overflow, p.Overflow)
 }

@@ -27,8 +27,12 @@ type Config struct {
 	// they are; an empty list removes them. They go together: throttle.ValidatePolicies
 	// finds nothing wrong with them.
 	Policies []throttle.Policy
-	Worker   Worker
-	HTTP     HTTP
+	// MaxWaiting bounds the jobs that wait in all keys together; 0 means no bound. nil
+	// leaves the bound that is stored as it is.
+	MaxWaiting  *int64
+	DeadLetters throttle.Retention
+	Worker      Worker
+	HTTP        HTTP
 
 	origins map[string]string // of the fields that were given, by path
 }
@@ -51,6 +55,7 @@ type HTTP struct {
 // Default is the configuration of an empty file.
 func Default() Config {
 	return Config{
+		DeadLetters: throttle.Retention{Max: throttle.DefaultMaxDead, Age: throttle.DefaultDeadAge},
 		Worker: Worker{
 			Concurrency:     500,
 			Pools:           map[string]int{throttle.DefaultPool: 1},
@@ -110,13 +115,14 @@ func (c *Config) Locate(err error) string {
 	return ""
 }
 
-// Changed lists the fields in which two configurations differ, apart from the
-// policies, by their paths and in the order of those.
+// Changed lists the fields in which two configurations differ, by their paths and in the
+// order of those; apart from what a running process takes on, which is the policies and
+// the bound on what waits.
 func Changed(a, b Config) []string {
 	var paths []string
 	others := b.fields()
 	for path, f := range a.fields() {
-		if f.value() != others[path].value() {
+		if path != maxWaitingPath && f.value() != others[path].value() {
 			paths = append(paths, path)
 		}
 	}

@@ -27,11 +27,14 @@ type kind int
 const (
 	text   kind = iota
 	number      // whole
+	truth       // true or false
 )
 
 const (
 	day      = 24 * time.Hour
 	minLease = max(time.Second, 10*throttle.DefaultLead)
+
+	maxDead = 100_000_000 // what throttle.Retention allows
 
 	maxPriority = 100 // asynq makes a list of as many entries at every look
 )
@@ -43,6 +46,9 @@ func (c *Config) fields() map[string]field {
 	return map[string]field{
 		"redis":                     {want: "text", secret: true, set: func(text string) bool { c.Redis = text; return true }, value: valueOf(&c.Redis)},
 		"shards":                    shards(&c.Shards),
+		maxWaitingPath:              maxWaiting(&c.MaxWaiting),
+		"dead_letters.max":          whole(&c.DeadLetters.Max, 1, maxDead),
+		"dead_letters.age":          span(&c.DeadLetters.Age, time.Minute, throttle.MaxTTL),
 		"worker.concurrency":        whole(&w.Concurrency, 1, 100_000),
 		"worker.shutdown_timeout":   span(&w.ShutdownTimeout, time.Millisecond, day),
 		"worker.timeout":            span(&w.Timeout, time.Millisecond, day),
@@ -53,6 +59,9 @@ func (c *Config) fields() map[string]field {
 		"http.listen":               listen(&c.HTTP.Listen),
 	}
 }
+
+// maxWaitingPath is of a field that a running process takes on.
+const maxWaitingPath = "max_waiting"
 
 // What has any number of entries.
 const (
@@ -88,6 +97,34 @@ func whole[T int | int64](in *T, lowest, highest T) field {
 		}
 		*in = T(n)
 		return true
+	}}
+}
+
+func maxWaiting(in **int64) field {
+	var n int64
+	f := whole(&n, 0, throttle.MaxWaitingBound)
+	f.want = fmt.Sprintf("a whole number from 1 to %d, or 0 for no bound", throttle.MaxWaitingBound)
+	read := f.set
+	f.set = func(text string) bool {
+		if !read(text) {
+			return false
+		}
+		*in = &n
+		return true
+	}
+	f.value = func() any {
+		if *in == nil {
+			return nil
+		}
+		return **in
+	}
+	return f
+}
+
+func flag(in *bool) field {
+	return field{kind: truth, want: "true or false", value: valueOf(in), set: func(text string) bool {
+		*in = text == "true"
+		return *in || text == "false"
 	}}
 }
 

@@ -29,6 +29,13 @@ policies:
       zone: America/New_York
       open: [mon-fri 09:00-18:00, "22:00-02:00"]
     ramp: {from: 2.5%, over: 5m}
+    ordered: true
+    ageing: 30s
+    job_ttl: 48h
+    max_waiting: 1000
+    overflow: drop_oldest
+    history: 5000
+    keep_done: 24h
 `))
 	require.NoError(t, err)
 	working := []time.Weekday{time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday}
@@ -46,17 +53,22 @@ policies:
 				{Days: working, From: 9 * time.Hour, To: 18 * time.Hour},
 				{From: 22 * time.Hour, To: 2 * time.Hour},
 			}},
-			Ramp: &throttle.Ramp{From: 0.025, Over: 5 * time.Minute},
+			Ramp:    &throttle.Ramp{From: 0.025, Over: 5 * time.Minute},
+			Ordered: true, Ageing: 30 * time.Second, JobTTL: 48 * time.Hour, MaxWaiting: 1000, Overflow: throttle.DropOldest,
+			History: 5000, KeepDone: 24 * time.Hour,
 		},
 	}, c.Policies)
 	require.Equal(t, "f:12:13", c.Origin("policies[1].parent"))
 	require.Equal(t, "f:11:17", c.Origin("policies[1].quotas[2].limit"))
 	require.Equal(t, "f:17:35", c.Origin("policies[1].hours.open[1]"))
+	require.Equal(t, "f:19:14", c.Origin("policies[1].ordered"))
+	require.Equal(t, "f:23:15", c.Origin("policies[1].overflow"))
 }
 
 // What is left out or empty is as if it were not there.
 func TestPolicyFieldsLeftOpen(t *testing.T) {
-	c, err := Read("f", []byte("policies: [{key: a, rate: 1/s, quotas: , parent: , weight: , minimum: , hours: , ramp: }, {key: b, rate: 1/s, quotas: []}]"))
+	c, err := Read("f", []byte("policies: [{key: a, rate: 1/s, quotas: , parent: , weight: , minimum: , hours: , ramp: , "+
+		"ordered: , ageing: , job_ttl: , max_waiting: , overflow: , history: , keep_done: }, {key: b, rate: 1/s, quotas: [], ordered: false}]"))
 	require.NoError(t, err)
 	plain := throttle.Policy{Key: "a", Limit: throttle.Limit{Rate: 1, Period: time.Second, Burst: 1}, MaxInFlight: 100}
 	require.Equal(t, plain, c.Policies[0])
@@ -71,6 +83,9 @@ func TestPolicyProblems(t *testing.T) {
 		wantOpening = "want HH:MM-HH:MM, or days before it as in mon-fri 09:00-18:00 or sat,sun 22:00-02:00"
 		wantOver    = "want a duration with its unit, such as 10s or 1m30s, from 1s to 24h, in whole milliseconds"
 		wantFrom    = "want a percentage of the rate above 0% and below 100%, such as 10%"
+		wantAgeing  = "want a duration with its unit, such as 10s or 1m30s, from 1ms to 24h, in whole milliseconds"
+		wantTTL     = "want a duration with its unit, such as 10s or 1m30s, from 1ms to 87600h, in whole milliseconds"
+		wantKeep    = "want a duration with its unit, such as 10s or 1m30s, from 1s to 720h, in whole milliseconds"
 		wantParent  = "want text of 1 to 512 bytes: the exact key of another policy, without *"
 	)
 	one := func(more string) string { return "policies:\n- key: a\n  rate: 1/s\n  " + more + "\n" }
@@ -128,6 +143,23 @@ func TestPolicyProblems(t *testing.T) {
 		{"ramp from NaN", one("ramp: {from: NaN%, over: 1m}"), []string{`f:4:16: policies[0].ramp.from "NaN%" is not allowed: ` + wantFrom}},
 		{"ramp too long", one("ramp: {from: 10%, over: 25h}"), []string{`f:4:27: policies[0].ramp.over "25h" is not allowed: ` + wantOver}},
 		{"ramp twice", one("ramp: {from: 10%, over: 1m}\n  ramp: {from: 20%, over: 1m}"), []string{"f:5:3: policies[0].ramp is given twice: want it once, as on line 4"}},
+		{"ordered a text", one("ordered: 'true'"), []string{`f:4:12: policies[0].ordered "true" is not allowed: want true or false`}},
+		{"ordered yes", one("ordered: yes"), []string{`f:4:12: policies[0].ordered "yes" is not allowed: want true or false`}},
+		{"ordered loud", one("ordered: TRUE"), []string{`f:4:12: policies[0].ordered TRUE is not allowed: want true or false`}},
+		{"ordered 1", one("ordered: 1"), []string{`f:4:12: policies[0].ordered 1 is not allowed: want true or false`}},
+		{"burst true", one("burst: true"), []string{"f:4:10: policies[0].burst true is not allowed: " + wantBurst}},
+		{"ageing without unit", one("ageing: 30"), []string{"f:4:11: policies[0].ageing 30 is not allowed: " + wantAgeing}},
+		{"ageing 0", one("ageing: 0s"), []string{`f:4:11: policies[0].ageing "0s" is not allowed: ` + wantAgeing}},
+		{"ageing too long", one("ageing: 25h"), []string{`f:4:11: policies[0].ageing "25h" is not allowed: ` + wantAgeing}},
+		{"ageing not whole", one("ageing: 1.5ms"), []string{`f:4:11: policies[0].ageing "1.5ms" is not allowed: ` + wantAgeing}},
+		{"job ttl too short", one("job_ttl: 999us"), []string{`f:4:12: policies[0].job_ttl "999us" is not allowed: ` + wantTTL}},
+		{"job ttl too long", one("job_ttl: 87600h1ms"), []string{`f:4:12: policies[0].job_ttl "87600h1ms" is not allowed: ` + wantTTL}},
+		{"max waiting 0", one("max_waiting: 0"), []string{"f:4:16: policies[0].max_waiting 0 is not allowed: want a whole number from 1 to 1000000000"}},
+		{"overflow unknown", one("max_waiting: 1\n  overflow: drop"), []string{`f:5:13: policies[0].overflow "drop" is not allowed: want refuse, drop_oldest or drop_newest`}},
+		{"overflow without max waiting", one("overflow: refuse"), []string{`f:4:13: policies[0].overflow "refuse" is not allowed: want none without max_waiting`}},
+		{"history negative", one("history: -1"), []string{"f:4:12: policies[0].history -1 is not allowed: want a whole number from 1 to 1000000"}},
+		{"keep done too short", one("keep_done: 999ms"), []string{`f:4:14: policies[0].keep_done "999ms" is not allowed: ` + wantKeep}},
+		{"keep done too long", one("keep_done: 721h"), []string{`f:4:14: policies[0].keep_done "721h" is not allowed: ` + wantKeep}},
 
 		{"parent missing", one("parent: up"), []string{`f:4:11: policies[0].parent "up" is not allowed: want a key that has a policy of its own`}},
 		{

@@ -11,6 +11,7 @@ import (
 // in them.
 var policyOrder = []string{
 	"key", "rate", "burst", "max_in_flight", "quotas", "parent", "weight", "minimum", "hours", "ramp",
+	"ordered", "ageing", "job_ttl", "max_waiting", "overflow", "history", "keep_done",
 	"limit", "per", "window", "zone", "open", "from", "over",
 }
 
@@ -48,6 +49,21 @@ func policyFields(p *throttle.Policy) map[string]field {
 		},
 		"weight":  whole(&p.Weight, 1, throttle.MaxWeight),
 		"minimum": rate(&p.Minimum.Cost, &p.Minimum.Per),
+		"ordered": flag(&p.Ordered),
+		"ageing":  milliseconds(&p.Ageing, throttle.MinAgeing, throttle.MaxAgeing),
+		"job_ttl": milliseconds(&p.JobTTL, throttle.MinTTL, throttle.MaxTTL),
+
+		"max_waiting": whole(&p.MaxWaiting, 1, throttle.MaxWaitingBound),
+		"overflow": {
+			want: fmt.Sprintf("%s, %s or %s", throttle.Refuse, throttle.DropOldest, throttle.DropNewest),
+			set: func(text string) bool {
+				var err error
+				p.Overflow, err = throttle.ParseOverflow(text)
+				return err == nil
+			},
+		},
+		"history":   whole(&p.History, 1, throttle.MaxHistory),
+		"keep_done": milliseconds(&p.KeepDone, throttle.MinKeepDone, throttle.MaxKeepDone),
 	}
 }
 

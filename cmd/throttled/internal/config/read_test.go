@@ -23,6 +23,8 @@ policies:
     burst: 5
     max_in_flight: 7
   - {key: 'tenant {7}: é', rate: 1/24h}
+max_waiting: 7
+dead_letters: {max: 8, age: 90m}
 worker:
   concurrency: 20
   shutdown_timeout: 2s
@@ -38,9 +40,12 @@ http:
 `))
 	require.NoError(t, err)
 	require.Equal(t, "throttled.yaml:2:8", c.Origin("redis"))
-	require.Equal(t, "throttled.yaml:11:16", c.Origin("worker.concurrency"))
+	require.Equal(t, "throttled.yaml:13:16", c.Origin("worker.concurrency"))
 	c.origins = nil
+	most := int64(7)
 	require.Equal(t, Config{
+		MaxWaiting:  &most,
+		DeadLetters: throttle.Retention{Max: 8, Age: 90 * time.Minute},
 		Redis:  "rediss://u:p@redis.example.com/3",
 		Shards: 4,
 		Policies: []throttle.Policy{
@@ -101,8 +106,9 @@ const (
 	wantRate    = "want N/s, N/m, N/h, N/d or N/DURATION, such as 100/s or 1/24h, with N a whole number from 1 to 1000000000 and DURATION from 1ms to 8784h"
 	wantBurst   = "want a whole number from 1 to 1000000000"
 	wantKey     = `want text of 1 to 512 bytes: an exact key, a pattern with one * for any text, or "*" for all keys without a policy of their own`
-	policyNames = "key, rate, burst, max_in_flight, quotas, parent, weight, minimum, hours, ramp"
-	wantDay     = "want a duration with its unit, such as 10s or 1m30s, from 1ms to 24h"
+	policyNames = "key, rate, burst, max_in_flight, quotas, parent, weight, minimum, hours, ramp, " +
+		"ordered, ageing, job_ttl, max_waiting, overflow, history, keep_done"
+	wantDay = "want a duration with its unit, such as 10s or 1m30s, from 1ms to 24h"
 )
 
 func TestProblems(t *testing.T) {

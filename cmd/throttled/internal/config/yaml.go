@@ -101,6 +101,8 @@ func scalar(node ast.Node, k kind) (value string, ok bool) {
 		return n.Value, k == text
 	case *ast.IntegerNode:
 		return n.Token.Value, k == number
+	case *ast.BoolNode:
+		return n.Token.Value, k == truth
 	}
 	return "", false
 }

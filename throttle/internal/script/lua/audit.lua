@@ -15,6 +15,7 @@ go_on_when_full()
 local key, lease = ARGV[1], tonumber(ARGV[3])
 local b = bucket(key)
 local repairs, flight, out = 0, 0, 0
+local missing = false -- whether a job in flight is not where it is looked for
 
 local function look(records)
   for i = 1, #records, 2 do
@@ -22,6 +23,7 @@ local function look(records)
     if r and (r.state == 'r' or r.state == 'g') then
       flight = flight + 1
       if r.state == 'r' then out = out + r.cost end
+      if redis.call('ZADD', b.f, 'NX', int(r.release * 1000), id) == 1 then missing = true end
       if not redis.call('ZSCORE', SHARD .. 'lease', ref(key, id)) then
         redis.call('ZADD', SHARD .. 'lease', int(now + lease), ref(key, id))
         repairs = repairs + 1
@@ -34,9 +36,19 @@ local cursor = ARGV[2]
 local records = redis.call('HLEN', b.s)
 if cursor == '0' and records <= ATONCE then
   look(redis.call('HGETALL', b.s))
-  if b.flight ~= flight or b.out ~= out then
+  if redis.call('ZCARD', b.f) ~= flight then
+    for _, id in ipairs(redis.call('ZRANGE', b.f, 0, ATONCE)) do
+      local r = parse(redis.call('HGET', b.s, id))
+      if not r or r.state == 'w' or r.state == 'd' then
+        redis.call('ZREM', b.f, id)
+        missing = true
+      end
+    end
+  end
+  b.flight = redis.call('ZCARD', b.f)
+  if missing or b.out ~= out then
     count_below(b, out - b.out)
-    b.flight, b.out = flight, out
+    b.out = out
     arm(b, now)
     repairs = repairs + 1
     commit()

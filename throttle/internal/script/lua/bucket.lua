@@ -50,25 +50,32 @@ local function bucket(key)
   local b = buckets[key]
   if b then return b end
   local v = redis.call('HMGET', SHARD .. 'b:' .. key,
-    'level', 'at', 'policy', 'version', 'seq', 'backlog', 'out', 'flight', 'own', 'hold', 'family', 'kin', 'home', 'ahead')
+    'level', 'at', 'policy', 'version', 'seq', 'backlog', 'out', 'own', 'hold', 'family', 'kin', 'home', 'ahead',
+    'runs', 'head', 'told')
   b = {
     key = key,
     w = SHARD .. 'w:' .. key, d = SHARD .. 'd:' .. key,
     j = SHARD .. 'j:' .. key, s = SHARD .. 's:' .. key,
+    f = SHARD .. 'f:' .. key, a = SHARD .. 'a:' .. key,
     level = math.max(0, finite(v[1]) or 0), at = finite(v[2]) or now,
     version = v[4], seq = finite(v[5]), backlog = finite(v[6]),
-    out = math.max(0, finite(v[7]) or 0), flight = math.max(0, finite(v[8]) or 0), own = v[9] or '',
-    hold = v[10] or '', family = v[11] or '', home = finite(v[13]),
+    out = math.max(0, finite(v[7]) or 0), own = v[8] or '',
+    hold = v[9] or '', family = v[10] or '', home = finite(v[12]),
+    head = v[15] or '', told = v[16] or '',
     resting = v[1] and not v[5], -- kept for its level alone, which expires
     below = 0,
   }
   -- What was promised to slots that lay ahead, as a bucket of its own: see settle.
-  local ahead, last, changed = string.match(v[14] or '', '^(%S+) (%S+) (%S+)$')
+  local ahead, last, changed = string.match(v[13] or '', '^(%S+) (%S+) (%S+)$')
   b.ahead, b.last_slot, b.changed = finite(ahead) or 0, finite(last) or 0, finite(changed) or 0
-  if v[12] then
+  b.flight = redis.call('ZCARD', b.f)
+  -- How long a run takes, on average, and since when no job of those outside departed.
+  local run, since = string.match(v[14] or '', '^(%S+) (%S+)$')
+  b.run, b.since = math.max(0, finite(run) or 0), finite(since) or 0
+  if v[11] then
     -- "below epoch vtime tag_epoch tag owed outage booked last", see family.lua
     local k = {}
-    for n in string.gmatch(v[12], '%S+') do k[#k + 1] = finite(n) or 0 end
+    for n in string.gmatch(v[11], '%S+') do k[#k + 1] = finite(n) or 0 end
     b.kin = true
     b.below, b.epoch, b.vtime = k[1] or 0, k[2] or 0, k[3] or 0
     b.tag_epoch, b.tag, b.owed = k[4] or 0, k[5] or 0, k[6] or 0
@@ -76,12 +83,7 @@ local function bucket(key)
   end
   if b.home and (b.home < 0 or b.home >= rules().shards or b.home % 1 ~= 0) then b.home = nil end
   if b.seq and (b.seq < 0 or b.seq % 1 ~= 0) then b.seq = nil end
-  if not b.seq then
-    local last = redis.call('ZRANGE', b.w, -1, -1, 'WITHSCORES')
-    b.seq = tonumber(last[2] or '') or 0
-    -- Jobs that come from another shard were numbered by its time.
-    if rules().shards > 0 then b.seq = math.max(b.seq, now) end
-  end
+  b.seq = b.seq or 0
   b.backlog = b.backlog or redis.call('ZCARD', b.w)
   local whole = sound(v[3] or nil)
   if whole then

@@ -13,8 +13,9 @@
 --             first time since its release; else it missed the slot of that run)
 -- Reply: the shard's time in µs, then for each job: 0 gone, 1 go or 2 parked; slot
 --        in µs; run number; attempt; rate; period in µs; burst; the parent with the
---        shortest interval ("" for none), its rate, period and burst; encoded job (only
---        when it departs for the first time)
+--        shortest interval ("" for none), its rate, period and burst; 1 if an operator
+--        has it leave past the limit, else 0; its deadline in µs (0: none); encoded job
+--        (only when it departs for the first time)
 
 go_on_when_full()
 lead = tonumber(ARGV[1])
@@ -39,7 +40,8 @@ local function answer(b, status, slot, r, blob)
   reply[n + 5], reply[n + 6], reply[n + 7] = b.rate, b.period, b.burst
   local up = fastest_parent(b)
   reply[n + 8], reply[n + 9], reply[n + 10], reply[n + 11] = up.key, up.rate, up.period, up.burst
-  reply[n + 12] = blob or ''
+  reply[n + 12], reply[n + 13] = r and marked(r, 'f') and 1 or 0, r and r.deadline or 0
+  reply[n + 14] = blob or ''
 end
 
 local function held(r, release, run, blob)
@@ -79,7 +81,7 @@ for i = 4, #ARGV, 4 do
   elseif not held(r, release, run, blob) then
     if run == 0 and r and r.state == 'r' and r.release == release and not blob then
       land(b, id, r)
-      forget(b, id)
+      forget(b, id, r)
     end
     answer(b, GONE, 0)
   else
@@ -88,9 +90,13 @@ for i = 4, #ARGV, 4 do
     else
       uncount_missed(b, r)
     end
-    local wait = chain_wait(b, r.cost)
-    if wait > 2 * lead then
+    local forced = marked(r, 'f')
+    local wait = forced and 0 or chain_wait(b, r.cost)
+    local late = r.expires > 0 and now + wait > r.expires
+    if wait > 2 * lead or late then
       if run > 0 then r.attempt = r.attempt - 1 end
+      if late then r.expires = now end -- release ends it
+      wake = wake or late
       land(b, id, r)
       rejoin(b, id, r)
       answer(b, PARKED, 0, r)
@@ -99,9 +105,16 @@ for i = 4, #ARGV, 4 do
         r.attempt = r.attempt + 1
         b.out = math.max(0, b.out - r.cost)
         if b.up then count_below(b, -r.cost) end
+        tally('departed', 1)
       end
+      b.since = now
       r.state, r.run, r.token, r.slot = 'g', r.run + 1, token, now + wait
+      if r.expires ~= r.deadline then
+        r.expires = r.deadline
+        redis.call('ZREM', SHARD .. 'expiry', ref(key, id))
+      end
       charge(b, r.cost, r.slot)
+      log_departure(b, id, r, run)
       put(b, id, r)
       redis.call('ZADD', SHARD .. 'lease', int(r.slot + lease), ref(key, id))
       answer(b, GO, r.slot, r, blob)

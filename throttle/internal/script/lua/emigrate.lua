@@ -30,7 +30,7 @@ local function add(line)
   local left = most - (#reply - FIXED) / 4
   local ids = left > 0 and redis.call('ZRANGE', line, 0, left - 1, 'WITHSCORES') or {}
   for i = 1, #ids, 2 do
-    local r = parse(redis.call('HGET', b.s, ids[i])) or fresh(tonumber(ids[i + 1]))
+    local r = record(b, ids[i])
     local n, at = #reply, tonumber(ids[i + 1])
     if line == b.d then at = at + real - now end
     reply[n + 1], reply[n + 2], reply[n + 3] = ids[i], encode(r), int(at)

@@ -7,7 +7,7 @@
 -- ARGV[1]     lead, µs
 -- ARGV[2..]   groups of 8: key, id, release number, run number (0: released, never
 --             departed), what becomes of it ("done", "retry", "dead" or "return"),
---             delay of a retry in µs, reason of a death, what the run cost (-1: what
+--             delay of a retry in µs, why it failed, what the run cost (-1: what
 --             it was charged)
 -- Reply: for each job 1, or 0 if it was not held
 
@@ -23,16 +23,31 @@ for i = 2, #ARGV, 8 do
   local state = run == 0 and 'r' or 'g'
   if r and r.state == state and r.release == release and (run == 0 or r.run == run) then
     land(b, id, r)
-    if cost >= 0 and run > 0 then settle(b, r, cost) end
-    if what == 'done' then
-      forget(b, id)
+    if cost >= 0 and run > 0 then
+      settle(b, r, cost)
+      if cost ~= r.cost then log_settlement(b, id, r, cost - r.cost) end
+    end
+    if run > 0 and what ~= 'return' then
+      local took = math.max(0, now - r.slot)
+      b.run = b.run == 0 and took or b.run + (took - b.run) / 8
+    end
+    if what == 'retry' and marked(r, 'l') then
+      what = 'cancelled'
+    elseif what == 'retry' and r.deadline > 0 and now + delay >= r.deadline then
+      what, reason = 'dead', 'its deadline is before the next attempt: ' .. reason
+    end
+    if what ~= 'return' then tally(what, 1) end
+    if what == 'done' and b.more and b.more.keep then
+      log_attempt(b, id, r, 'done', reason)
+      bury(b, id, r, 'done', '')
+    elseif what == 'done' or what == 'cancelled' then
+      forget(b, id, r, what == 'done')
     elseif what == 'dead' then
-      bury(b, id, r, reason)
+      log_attempt(b, id, r, 'dead', reason)
+      bury(b, id, r, 'dead', reason)
     elseif what == 'retry' then
-      r.state, r.token, r.slot, r.round = 'd', '-', 0, '-'
-      redis.call('ZADD', b.d, int(now + delay), id)
-      put(b, id, r)
-      arm(b, now + delay)
+      log_attempt(b, id, r, 'retry', reason)
+      put_off_until(b, id, r, now + delay)
     else
       if r.state == 'g' then r.attempt = math.max(0, r.attempt - 1) end
       rejoin(b, id, r)

@@ -13,12 +13,10 @@ if away(b) then
   redis.call('ZREM', SHARD .. 'arrived', '\n' .. b.key)
   for i = 2, #ARGV, 1 do
     local id = ARGV[i]
-    local r = parse(redis.call('HGET', b.s, id)) or fresh(tonumber(redis.call('ZSCORE', b.w, id) or 0))
+    local r = record(b, id)
     redis.call('ZREM', SHARD .. 'arrived', id .. ' ' .. int(r.seq) .. ' ' .. b.key) -- it may come back
-    local waited = redis.call('ZREM', b.w, id)
-    if waited == 1 then b.backlog = math.max(0, b.backlog - r.cost) end
-    if waited + redis.call('ZREM', b.d, id) > 0 then
-      forget(b, id)
+    if take_out(b, id, r) then
+      forget(b, id, r)
       removed = removed + 1
     end
   end

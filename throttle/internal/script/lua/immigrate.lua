@@ -50,6 +50,7 @@ for _, q in ipairs(load_quotas(b)) do
   end
 end
 
+local off = (finite(theirs[1]) or 0) - (real - now) -- of their shard's time from ours
 local stored = 0
 for i = 5, #ARGV, 4 do
   local id, r, at = ARGV[i], parse(ARGV[i + 1]), tonumber(ARGV[i + 2])
@@ -57,10 +58,11 @@ for i = 5, #ARGV, 4 do
   if came and not redis.call('ZSCORE', name, came) then
     redis.call('ZADD', name, int(now), came)
     if redis.call('HSETNX', b.j, id, ARGV[i + 3]) == 1 then
+      if r.expires > 0 then r.expires = math.max(1, r.expires + off) end
+      if r.deadline > 0 then r.deadline = math.max(1, r.deadline + off) end
+      if r.name ~= '-' then take_name(b, id, r, r.seq) end
       if r.state == 'd' then
-        redis.call('ZADD', b.d, int(at + now - real), id)
-        put(b, id, r)
-        arm(b, at + now - real)
+        put_off_until(b, id, r, at + now - real)
       else
         rejoin(b, id, r)
       end

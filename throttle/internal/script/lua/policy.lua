@@ -6,6 +6,12 @@
 --   up    parent; w: weight; min: [cost, per in µs], the guaranteed minimum
 --   open  [zone, from, to, from, to, ...]: minutes of the week, from Monday 00:00
 --   ramp  [fraction of the rate to begin with, µs until it is full]
+--   ord   true: one job at a time, in order
+--   age   µs that a job waits to gain one priority
+--   ttl   µs that a job may wait for its first attempt
+--   most  [jobs that may wait, "r"(efuse), "o"(ldest goes) or "n"(ewest goes)]
+--   log   departures to keep in the history
+--   keep  µs that a job that is done is kept
 -- Names are exact keys, patterns with one '*' for any text, or '*' for all keys. For
 -- one name the live policy wins over that of the config file.
 --
@@ -55,6 +61,8 @@ local function numbers(list, from, least)
   return true
 end
 
+local OVERFLOWS = { r = true, o = true, n = true }
+
 local function well_formed(more)
   for _, q in ipairs(more.q or {}) do
     if not numbers({ q[1], q[2] }, 1, 2) or q[1] < 1 or q[2] < 1 or q[2] > FOREVER then return false end
@@ -64,6 +72,11 @@ local function well_formed(more)
   if more.w and not (type(more.w) == 'number' and more.w > 0) then return false end
   if more.min and not (numbers(more.min, 1, 2) and more.min[1] > 0) then return false end
   if more.open and not (numbers(more.open, 2, 3) and #more.open % 2 == 1 and type(more.open[1]) == 'string') then return false end
+  if more.ord and more.ord ~= true then return false end
+  for _, field in ipairs({ 'age', 'ttl', 'log', 'keep' }) do
+    if more[field] and not (type(more[field]) == 'number' and more[field] > 0) then return false end
+  end
+  if more.most and not (numbers({ more.most[1] }, 1, 1) and more.most[1] > 0 and OVERFLOWS[more.most[2]]) then return false end
   return not more.ramp or numbers(more.ramp, 1, 2) and more.ramp[2] > 0
 end
 
@@ -219,6 +232,8 @@ local function adopt(b)
   if b.family ~= '' then kin = tail(b.family) end
   b.up = kin and kin.up
   b.weight, b.min = kin and kin.w or 1, kin and kin.min
+  b.ordered = b.more and b.more.ord
+  if b.ordered then b.max = 1 end
   b.paused, b.draining, b.cool = false, false, 0
   b.ramped = nil -- instant at which the ramp began
   if b.hold ~= '' then

@@ -24,7 +24,13 @@ for i = 3, #ARGV, 5 do
       redis.call('ZADD', SHARD .. 'lease', int(now + lease), ref(key, id))
     else
       land(b, id, r)
-      rejoin(b, id, r)
+      if r.state == 'g' then log_attempt(b, id, r, 'lost', 'its worker was lost') end
+      if marked(r, 'l') then
+        forget(b, id, r)
+        tally('cancelled', 1)
+      else
+        rejoin(b, id, r)
+      end
     end
     reply[#reply + 1] = 1
   else

@@ -11,7 +11,8 @@
 -- ARGV[5]     scheduler
 -- ARGV[6]     token of the call
 -- Reply: µs until the next bucket is due (-1: none), µs until the next lease ends (-1:
---        none), keys that belong to another shard, then for each job: key, id, release
+--        none), keys that belong to another shard, number of jobs that expired; for each
+--        of those: key, id, encoded job; then for each job released: key, id, release
 --        number, pool
 -- Expiry: the reply is kept for a minute.
 
@@ -19,6 +20,7 @@ lead = tonumber(ARGV[1])
 local lease, budget = tonumber(ARGV[2]), tonumber(ARGV[3])
 local round, kept, token = ARGV[4], SHARD .. 'reply:' .. ARGV[5], ARGV[6]
 local CHUNK = 64
+local MOST_EXPIRED, MOST_FORCED = 64, 16 -- a call
 local steps = 256 -- that a call takes through families, whether or not they release a job
 
 local earlier = redis.call('GET', kept)
@@ -27,7 +29,7 @@ if earlier and string.sub(earlier, 1, #token + 1) == token .. ' ' then
 end
 
 go_on_when_full()
-local reply = { -1, -1, 0 }
+local reply = { -1, -1, 0, 0 }
 
 -- After a change of rules every bucket is due, a page of them a call.
 local cursor = redis.call('GET', SHARD .. 'sweep')
@@ -51,35 +53,53 @@ local function promote(b)
   local ids = redis.call('ZRANGEBYSCORE', b.d, '-inf', int(now), 'LIMIT', 0, math.min(CHUNK, promotions))
   promotions = promotions - #ids
   for _, id in ipairs(ids) do
-    redis.call('ZREM', b.d, id)
-    rejoin(b, id, parse(redis.call('HGET', b.s, id)) or fresh(b.seq))
+    local r = record(b, id)
+    take_out(b, id, r)
+    rejoin(b, id, r)
   end
 end
 
--- Moves n jobs from the head of the line into flight.
+-- Moves the first n of these jobs into flight.
 local function hand_out(b, ids, records, n)
-  local states, leases = {}, {}
+  if b.out == 0 then b.since = now end
+  local states, leases, flight, names = {}, {}, {}, {}
   for i = 1, n do
     local id, r = ids[2 * i - 1], records[i]
     r.state, r.release, r.round = 'r', math.max(r.release + 1, math.floor(now / 1000)), round
     b.out, b.flight, b.backlog = b.out + r.cost, b.flight + 1, b.backlog - r.cost
     if b.up then count_below(b, r.cost) end
+    names[i] = id
     states[#states + 1], states[#states + 2] = id, encode(r)
     leases[#leases + 1], leases[#leases + 2] = int(now + lease), ref(b.key, id)
+    flight[#flight + 1], flight[#flight + 2] = int(now), id
     reply[#reply + 1] = b.key
     reply[#reply + 1] = id
     reply[#reply + 1] = r.release
     reply[#reply + 1] = r.pool
   end
-  redis.call('ZREMRANGEBYRANK', b.w, 0, n - 1)
+  redis.call('ZREM', b.w, unpack(names))
+  tally('waiting', -n)
+  if b.ordered and b.head == '' then b.head = names[1] end
   redis.call('HSET', b.s, unpack(states))
   redis.call('ZADD', SHARD .. 'lease', unpack(leases))
+  redis.call('ZADD', b.f, unpack(flight))
   budget = budget - n
 end
 
--- The first jobs of the line with their records.
+-- The first jobs of the line with their records. In an ordered one, whoever has begun
+-- goes on until it has ended.
 local function head(b, want)
   local ids = want > 0 and redis.call('ZRANGE', b.w, 0, want - 1, 'WITHSCORES') or {}
+  if b.ordered and b.head ~= '' and want > 0 then
+    local place = redis.call('ZSCORE', b.w, b.head)
+    if place then
+      ids = { b.head, place }
+    elseif redis.call('HEXISTS', b.j, b.head) == 1 then
+      ids = {}
+    else
+      b.head = ''
+    end
+  end
   local names, records = {}, {}
   for i = 1, #ids, 2 do names[#names + 1] = ids[i] end
   if #names == 0 then return ids, records end
@@ -106,7 +126,7 @@ local function drain(b)
     b.backlog = 0
     return FAR
   end
-  if b.flight >= b.max then return FAR end
+  if b.flight >= b.max or #records == 0 then return FAR end
   if n == #records then return now end
   if n == 0 then return next_look(b, wait, records[1].cost) end
   return look_at(wait)
@@ -249,6 +269,50 @@ local function serve(root)
   return look
 end
 
+-- The job that an entry of a set of this shard names, if it waits.
+local function waiting_job(name)
+  local id, key = string.match(name, '^(%S+) (.*)$')
+  local b = bucket(key or '')
+  id = id or ''
+  local r = redis.call('HEXISTS', b.j, id) == 1 and record(b, id)
+  if r and (r.state == 'w' or r.state == 'd') then return b, id, r end
+end
+
+-- Jobs that waited too long end. One that has begun is kept as a dead letter.
+local expired = redis.call('ZRANGEBYSCORE', SHARD .. 'expiry', '-inf', int(now), 'LIMIT', 0, MOST_EXPIRED)
+for _, name in ipairs(expired) do
+  redis.call('ZREM', SHARD .. 'expiry', name)
+  local b, id, r = waiting_job(name)
+  if b and r.expires > now then
+    expire_at(b, id, r)
+  elseif b and r.expires > 0 then
+    take_out(b, id, r)
+    if r.attempt > 0 then
+      bury(b, id, r, 'dead', 'its deadline passed after ' .. int(r.attempt) .. ' attempts')
+      tally('dead', 1)
+    else
+      reply[4] = reply[4] + 1
+      reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = b.key, id, redis.call('HGET', b.j, id) or ''
+      forget(b, id, r)
+      tally('expired', 1)
+    end
+  end
+end
+
+-- What an operator has leave whatever the limits say.
+for _, name in ipairs(redis.call('ZRANGE', SHARD .. 'forced', 0, MOST_FORCED - 1)) do
+  redis.call('ZREM', SHARD .. 'forced', name)
+  local b, id, r = waiting_job(name)
+  if b then
+    leak(b)
+    take_out(b, id, r)
+    mark(r, 'f')
+    b.backlog = b.backlog + r.cost
+    hand_out(b, { id, r.place }, { r }, 1)
+    tally('waiting', 1)
+  end
+end
+
 local due = redis.call('ZRANGEBYSCORE', DUE, '-inf', int(now), 'LIMIT', 0, 128, 'WITHSCORES')
 for i = 1, #due, 2 do
   if budget <= 0 then break end
@@ -279,10 +343,16 @@ for _, root in ipairs(roots) do
 end
 commit()
 
+local function sooner(name)
+  local wait = time_to_first(name)
+  if wait >= 0 and (reply[1] < 0 or wait < reply[1]) then reply[1] = wait end
+end
 reply[1], reply[2] = time_to_first(DUE), time_to_first(SHARD .. 'lease')
+sooner(SHARD .. 'expiry')
+if redis.call('EXISTS', SHARD .. 'forced') == 1 then reply[1] = 0 end
 if redis.call('EXISTS', SHARD .. 'sweep') == 1 then reply[1] = 0 end
 if rules().shards > 0 then reply[3] = redis.call('SCARD', SHARD .. 'moving') end
-if #reply > 3 then
+if #reply > 4 then
   redis.call('SET', kept, token .. ' ' .. cjson.encode(reply), 'PX', 60000)
 end
 return reply

@@ -13,17 +13,28 @@
 --   patterns       sorted set: pattern in any of the three -> less its literal bytes
 --   zone:NAME      sorted set: "instant offset" -> instant from which it is in force
 --   lease          sorted set: "id key" of a job in flight -> end of its lease
+--   expiry         sorted set: "id key" of a job -> instant at which it expires
+--   forced         sorted set: "id key" of a job that an operator has leave -> since when
 --   dead           sorted set: "id key" of a dead job -> instant of its death
---   dead:job       hash: "id key" -> encoded job
---   dead:why       hash: "id key" -> "attempts reason"
+--   done           sorted set: "id key" of a job that is done and kept -> end of that
+--   ended:job      hash: "id key" of a dead or done job -> encoded job
+--   ended:why      hash: "id key" -> "dead|done attempts cost priority pool reason"
+--   ended:log      hash: "id key" -> its attempts, see record.lua
+--   most           string: jobs that may wait in all shards together
+--   stats          hash: counter -> number, see store.lua
 --   moving         set: key whose jobs belong to another shard
 --   trail          stream: who changed what
 --   b:KEY          hash: the bucket, see bucket.lua
 --   w:KEY          sorted set: waiting job -> its place in the line
 --   d:KEY          sorted set: delayed job -> instant at which it joins the line again
 --   j:KEY          hash: job -> encoded job
---   s:KEY          hash: job -> record (see record.lua); a waiting job of cost 1 in the
---                  default pool that was never released has none
+--   s:KEY          hash: job -> record (see record.lua); a waiting job that was never
+--                  released has none if nothing about it is out of the ordinary
+--   f:KEY          sorted set: job in flight -> instant of its release
+--   a:KEY          hash: job -> its attempts so far, see record.lua
+--   x:KEY          sorted set: dead or done job that is kept -> instant of its end
+--   h:KEY          stream: departures, see history.lua
+--   u:NAME KEY     string: "id since" of the job that has a name, see names.lua
 --   q:PER:KEY      sorted set: "first cost" -> last instant, of what left in a sliding
 --                  window of PER µs
 --   reply:NAME     string: what a call was answered, for when it is repeated

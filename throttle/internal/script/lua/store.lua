@@ -20,8 +20,10 @@ local function store(b)
   if jobs or b.below > 0 or has_children(b) then
     redis.call('HSET', name,
       'level', exact(b.level), 'at', int(b.at), 'policy', b.policy, 'version', b.version,
-      'seq', int(b.seq), 'backlog', int(b.backlog), 'out', int(b.out), 'flight', int(b.flight),
-      'own', b.own, 'hold', b.hold, 'family', b.family)
+      'seq', int(b.seq), 'backlog', int(b.backlog), 'out', int(b.out),
+      'own', b.own, 'hold', b.hold, 'family', b.family, 'runs', int(b.run) .. ' ' .. int(b.since))
+    if b.ordered or b.head ~= '' then redis.call('HSET', name, 'head', b.head) end
+    if b.told ~= '' then redis.call('HSET', name, 'told', b.told) end
     if b.kin then redis.call('HSET', name, 'kin', kin_text(b)) end
     if b.ahead > 0 or b.changed > 0 then
       redis.call('HSET', name, 'ahead', exact(b.ahead) .. ' ' .. int(b.last_slot) .. ' ' .. int(b.changed))
@@ -38,7 +40,7 @@ local function store(b)
     keep = math.max(keep, quota_rest(b, q))
     q.changed = true
   end
-  redis.call('DEL', name, b.w, b.d, b.s)
+  redis.call('DEL', name, b.w, b.d, b.s, b.f, b.a)
   redis.call('ZREM', DUE, b.key)
   if keep > 0 then
     redis.call('HSET', name, 'level', exact(b.level), 'at', int(b.at), 'own', b.own)
@@ -103,9 +105,20 @@ local function rearm_all()
   for i = 1, #touched do rearm(touched[i]) end
 end
 
+-- Counters of the shard. "waiting" and "delayed" are jobs at this moment, the others
+-- are since the shard was begun: "enqueued", "departed", and for each way in which a
+-- job or an attempt may end the name of that.
+local tallies = {}
+local function tally(name, n) tallies[name] = (tallies[name] or 0) + n end
+
+local wake = false
+
 -- Stores what changed and wakes the schedulers when an earlier instant was armed.
 local function commit()
-  local wake = false
+  for name, n in pairs(tallies) do
+    if n ~= 0 then redis.call('HINCRBY', SHARD .. 'stats', name, n) end
+  end
+  tallies = {}
   for _, b in ipairs(touched) do
     b.below = math.max(0, b.below)
     if b.look then arm(b, now) end -- what it waited for left it otherwise

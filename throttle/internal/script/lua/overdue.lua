@@ -22,8 +22,9 @@ for _, name in ipairs(names) do
   else
     redis.call('ZREM', SHARD .. 'lease', name)
     local b = bucket(key)
+    b.flight = b.flight - redis.call('ZREM', b.f, id)
     if not r and redis.call('HEXISTS', b.j, id) == 1 and not redis.call('ZSCORE', b.w, id) then
-      r = fresh(b.seq)
+      r = fresh(math.max(b.seq, now))
       land(b, id, r)
       rejoin(b, id, r)
       arm(b, now)

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirq/weir/throttle"
+)
+
+const jobsHelp = `Jobs looks at the jobs of a key and acts on them one by one. A job is named by its key and
+its id. throttled purge removes many at once, and throttled dead is about those of all
+keys that were given up.`
+
+func newJobs(term terminal) *cobra.Command {
+	return group("jobs", "Look at the jobs of a key and act on them", jobsHelp, newJobsList(term), newJobGet(term, "jobs"),
+		newJobsCancel(term), newJobsFront(term), newJobsRelease(term), newJobsPriority(term))
+}
+
+// A doneToJob is a line of the JSON of what was done to jobs.
+type doneToJob struct {
+	Key     string `json:"key"`
+	ID      string `json:"id"`
+	Outcome string `json:"outcome"`
+	Was     string `json:"was,omitempty"` // its state before
+}
+
+// eachJob does something to jobs, one after the other, and prints what came of it. Those
+// that are not there or in no state for it do not stop it: they are the error at the end.
+func (c *conn) eachJob(key string, ids []string, do func(id string) (outcome, was string, err error)) error {
+	var failed []error
+	for _, id := range ids {
+		outcome, was, err := do(id)
+		switch {
+		case err == nil:
+			err = c.printDone(doneToJob{key, id, outcome, was})
+		case errors.Is(err, throttle.ErrNoJob), errors.Is(err, throttle.ErrNotWaiting), errors.Is(err, throttle.ErrAlive):
+			failed = append(failed, err)
+			continue
+		}
+		if err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+	}
+	switch {
+	case len(failed) == 0:
+		return nil
+	case len(failed) == len(ids):
+		return fail(exitInvalid, "%w", errors.Join(failed...))
+	}
+	return fail(exitFailed, "%w", errors.Join(failed...))
+}
+
+func (c *conn) printDone(d doneToJob) error {
+	switch {
+	case c.json:
+		return c.object(d)
+	case d.Was != "":
+		return c.line("%s: %s (it was %s)", shown(d.ID), d.Outcome, d.Was)
+	}
+	return c.line("%s: %s", shown(d.ID), d.Outcome)
+}
+
+// someJobs are the exit codes of what eachJob does.
+const someJobs = "\n  1    some jobs were not there, or in no state for it; the rest is done"
+
+// each is the run of a request whose arguments are a key and ids.
+func each(outcome string, do func(*throttle.Queue, context.Context, string, string) error) func(context.Context, *conn, []string) error {
+	return func(ctx context.Context, c *conn, args []string) error {
+		return c.eachJob(args[0], args[1:], func(id string) (string, string, error) {
+			return outcome, "", do(c.queue, ctx, args[0], id)
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package throttle_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/throttle/internal/script"
+	"github.com/weirq/weir/throttle/throttletest"
+)
+
+func stats(t *testing.T, d *driven) throttle.Stats {
+	t.Helper()
+	s, err := d.queue(t).Stats(context.Background())
+	require.NoError(t, err)
+	return s
+}
+
+// A job that waits longer than its TTL ends, wherever it stands in the line, and costs
+// nothing.
+func TestJobsExpireAndCostNothing(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		s := paced(t, d, "1/s", 1)
+		s.put(
+			throttle.Job{Key: "k", ID: "1", Type: "t"},
+			throttle.Job{Key: "k", ID: "2", Type: "t"},
+			throttle.Job{Key: "k", ID: "short", Type: "t", TTL: 1500 * time.Millisecond},
+			throttle.Job{Key: "k", ID: "4", Type: "t"},
+			throttle.Job{Key: "k", ID: "long", Type: "t", TTL: time.Minute},
+			throttle.Job{Key: "k", ID: "delayed", Type: "t", NotBefore: s.now.Add(time.Hour), TTL: time.Minute},
+		)
+		s.drain(2 * time.Minute)
+		require.Equal(t, []string{"1", "2", "4", "long"}, s.jobs("k"))
+		inDelta(t, func(i int) time.Duration { return time.Duration(i) * time.Second }, s.slots("k", s.departures[0].At))
+		got := stats(t, d)
+		require.EqualValues(t, 2, got.Totals.Expired)
+		require.EqualValues(t, 4, got.Totals.Done)
+		require.Zero(t, got.Waiting+got.Delayed+got.InFlight)
+		d.advance(t, 2*time.Minute)
+		for _, name := range d.names(t) {
+			require.NotRegexp(t, `:k$|expiry`, name, "nothing is left of the key")
+		}
+	})
+}
+
+// The policy's TTL is for jobs that name none; a job that has begun does not expire.
+func TestPolicyTTLIsForTheFirstAttempt(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1/s", 1), MaxInFlight: 10, JobTTL: 2500 * time.Millisecond})
+		s := newSimulation(t, d)
+		s.end = func(dep departure) (string, time.Duration) {
+			if dep.job == "1" && dep.attempt == 1 {
+				return script.Retry, 10 * time.Second
+			}
+			return script.Done, 0
+		}
+		s.put(throttle.Job{Key: "k", ID: "1", Type: "t"}, throttle.Job{Key: "k", ID: "2", Type: "t"},
+			throttle.Job{Key: "k", ID: "3", Type: "t"}, throttle.Job{Key: "k", ID: "4", Type: "t"},
+			throttle.Job{Key: "k", ID: "patient", Type: "t", TTL: time.Hour})
+		s.drain(time.Minute)
+		require.Equal(t, []string{"1", "2", "3", "patient", "1"}, s.jobs("k"))
+		require.EqualValues(t, 1, stats(t, d).Totals.Expired)
+	})
+}
+
+// No attempt begins after a deadline: a job that had none expires, one that had is dead.
+func TestDeadlinesEndJobs(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		s := paced(t, d, "1/s", 1)
+		s.end = func(dep departure) (string, time.Duration) {
+			switch dep.job {
+			case "again":
+				return script.Retry, 3 * time.Second
+			case "late again":
+				return script.Retry, time.Hour
+			}
+			return script.Done, 0
+		}
+		end := s.now.Add(5 * time.Second)
+		s.put(
+			throttle.Job{Key: "k", ID: "again", Type: "t", Deadline: end},
+			throttle.Job{Key: "other", ID: "blocked", Type: "t", Deadline: end, NotBefore: end.Add(time.Second)},
+		)
+		s.forward(10 * time.Second)
+		// Attempts at 0 s and 3 s; the next would have been at 6 s.
+		require.Equal(t, []string{"again", "again"}, s.jobs("k"))
+		info, err := d.queue(t).Job(context.Background(), "k", "again")
+		require.NoError(t, err)
+		require.Equal(t, throttle.Dead, info.State)
+		require.Equal(t, "its deadline is before the next attempt: because of this", info.Reason)
+		require.Equal(t, 2, info.Attempts)
+		_, err = d.queue(t).Job(context.Background(), "other", "blocked")
+		require.ErrorIs(t, err, throttle.ErrNoJob)
+		require.EqualValues(t, 1, stats(t, d).Totals.Expired)
+		require.EqualValues(t, 1, stats(t, d).Totals.Dead)
+	})
+}
+
+// A job that was released just before it expires does not depart after that.
+func TestAJobOnItsWayExpiresToo(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		s := paced(t, d, "1/s", 1)
+		s.stop()
+		s.put(throttle.Job{Key: "k", ID: "1", Type: "t", TTL: time.Second})
+		s.forward(2 * time.Second)
+		s.start()
+		s.drain(10 * time.Second)
+		require.Empty(t, s.departures)
+		require.EqualValues(t, 1, stats(t, d).Totals.Expired)
+	})
+}
+
+// A deadline is kept for the worker, too: its context ends then.
+func TestPermitsTellTheDeadline(t *testing.T) {
+	q := queueOn(t, throttletest.StartRedis(t).Client())
+	handed := handedOver(t, q)
+	end := time.Now().Add(time.Hour)
+	_, err := q.EnqueueMany(t.Context(), []throttle.Job{{Key: "a", ID: "1", Type: "t", Deadline: end}, {Key: "b", ID: "1", Type: "t"}})
+	require.NoError(t, err)
+	p, err := throttle.NewPermits(q, 0)
+	require.NoError(t, err)
+	for range 2 {
+		h := <-handed
+		permits, err := p.Depart(t.Context(), time.Minute, p.NewToken(), []throttle.Hold{h})
+		require.NoError(t, err)
+		if h.Key == "a" {
+			require.WithinDuration(t, end, permits[0].Deadline, time.Second)
+		} else {
+			require.True(t, permits[0].Deadline.IsZero())
+		}
+	}
+}
+
+// The hook is told of each job that expired, with what it carried.
+func TestExpiryIsToldTo(t *testing.T) {
+	q := queueOn(t, throttletest.StartRedis(t).Client())
+	require.NoError(t, q.Pause(t.Context(), "k"))
+	var mu sync.Mutex
+	told := make(map[string]string)
+	runScheduler(t, q, &courier{}, throttle.SchedulerConfig{OnExpired: func(_ context.Context, j throttle.Job) {
+		mu.Lock()
+		defer mu.Unlock()
+		told[j.Key+" "+j.ID] = string(j.Payload)
+	}})
+	_, err := q.EnqueueMany(t.Context(), []throttle.Job{
+		{Key: "k", ID: "1", Type: "t", Payload: []byte("one"), TTL: 50 * time.Millisecond},
+		{Key: "k", ID: "2", Type: "t", Payload: []byte("two"), TTL: time.Hour},
+	})
+	require.NoError(t, err)
+	eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(told) > 0
+	}, "nothing expired")
+	require.Equal(t, map[string]string{"k 1": "one"}, told)
+}
+
+// Instants far off are stored as they are or refused, never wrapped; past ones are now.
+func TestFarInstantsNeverWrap(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		s := paced(t, d, "10/s", 10)
+		s.put(
+			throttle.Job{Key: "k", ID: "month", Type: "t", NotBefore: s.now.AddDate(0, 0, 30)},
+			throttle.Job{Key: "k", ID: "century", Type: "t", NotBefore: s.now.AddDate(100, 0, 0)},
+			throttle.Job{Key: "k", ID: "past", Type: "t", NotBefore: s.now.AddDate(0, 0, -1)},
+		)
+		s.forward(time.Minute)
+		require.Equal(t, []string{"past"}, s.jobs("k"))
+		info, err := d.queue(t).Job(context.Background(), "k", "century")
+		require.NoError(t, err)
+		require.Equal(t, s.now.Add(-time.Minute).AddDate(100, 0, 0).UnixMicro(), info.At.UnixMicro())
+		for field, job := range map[string]throttle.Job{
+			"not_before": {Key: "k", Type: "t", NotBefore: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)},
+			"deadline":   {Key: "k", Type: "t", Deadline: time.Date(2262, 12, 31, 0, 0, 0, 0, time.UTC)},
+		} {
+			_, err := d.queue(t).Enqueue(context.Background(), job)
+			var invalid *throttle.InvalidError
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, field, invalid.Field)
+		}
+	})
+}

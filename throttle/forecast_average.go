@@ -1,0 +1,274 @@
+package throttle
+
+import "math"
+
+// How long a forecast goes on in detail: until so many windows of a quota have passed
+// (or runs, of the places in flight). What an average is off by, at most about half a
+// window, is little of a wait that long. Within hours a job more or less before they end
+// is a night of waiting: there the details are given up only for the work that they are,
+// but not before so many weeks have passed for those of the hours themselves.
+const (
+	manyWindows = 256
+	manyWeeks   = 128
+)
+
+// How an average is measured: over so many windows after as many that settle it, or
+// weeks; and with so many runs at least and at most.
+const (
+	settlingWindows, measuredWindows = 32, 64
+	settlingWeeks, measuredWeeks     = 2, 12
+	fewestRuns, allRuns              = 64, 4096
+)
+
+// A quota counts for its average pace within hours if an opening has so many windows of
+// it. What the last one of an opening leaves over is in the average.
+const windowsPerOpening = 16
+
+// stepsToTire is how many runs halve the patience of a forecast with details.
+const stepsToTire = 4096
+
+// An average is what stands for the quotas, and at last the hours, that a forecast does
+// not play through any more: a time between jobs.
+type average struct {
+	pace float64 // µs for a cost unit, 0 for none
+	next float64 // no job leaves before
+	due  float64 // when there is something to be simplified
+
+	patience float64 // part of the windows that are worth the work
+	steps    int
+	opening  float64 // an opening's length on average, 0 without hours
+}
+
+func newAverage(f *forecast) average {
+	a := average{patience: 1}
+	if len(f.calendars) > 0 {
+		a.patience = math.Inf(1)
+	}
+	for i := range f.calendars {
+		if open := f.calendars[i].perOpening(); a.opening == 0 || open < a.opening {
+			a.opening = open
+		}
+	}
+	a.due = f.nextDue(&a, 1)
+	return a
+}
+
+func (a *average) take(r run) {
+	if a.pace > 0 {
+		a.next = r.last() + r.cost*a.pace
+	}
+	if a.steps > stepsToTire {
+		a.steps = 0
+		a.patience = max(1./16, min(1, a.patience/2))
+		a.due = 0
+	}
+}
+
+// simple is until when a window is played through: it may never be.
+func (a *average) simple(span float64) float64 {
+	week := float64(usPerWeek)
+	switch {
+	case span*(settlingWindows+measuredWindows)*2 > forever:
+		return math.Inf(1)
+	case a.opening == 0 || span*windowsPerOpening <= a.opening:
+		return span * manyWindows * a.patience
+	case span <= week:
+		return week * manyWeeks * a.patience
+	}
+	return math.Inf(1)
+}
+
+// nextDue is when the next one of the details is due to be simplified.
+func (f *forecast) nextDue(a *average, cost float64) float64 {
+	due := math.Inf(1)
+	if a.opening > 0 {
+		due = a.simple(float64(usPerWeek))
+	}
+	for i := range f.fixed {
+		due = min(due, a.simple(f.fixed[i].takes(cost)))
+	}
+	for i := range f.sliding {
+		due = min(due, a.simple(f.sliding[i].takes(cost)))
+	}
+	return due
+}
+
+// simplify has an average stand for what is due at an instant. True if there was something.
+func (f *forecast) simplify(at, cost float64) bool {
+	a := &f.average
+	if f.jobs > 0 {
+		cost = f.cost / float64(f.jobs)
+	}
+	a.due = f.nextDue(a, cost)
+	if at < a.due {
+		return false
+	}
+	span := 0.0 // the longest that is due
+	add := func(per float64) {
+		if a.simple(per) <= at {
+			span = max(span, per)
+		}
+	}
+	if a.opening > 0 {
+		add(float64(usPerWeek))
+	}
+	for i := range f.fixed {
+		add(f.fixed[i].takes(cost))
+	}
+	for i := range f.sliding {
+		add(f.sliding[i].takes(cost))
+	}
+	a.pace, a.next = f.measure(span, cost), at
+	f.drop(span, cost)
+	a.due = f.nextDue(a, cost)
+	return true
+}
+
+// drop leaves away what is no longer than span.
+func (f *forecast) drop(span, cost float64) {
+	keep := f.fixed[:0]
+	for _, w := range f.fixed {
+		if w.takes(cost) > span {
+			keep = append(keep, w)
+		}
+	}
+	f.fixed = keep
+	left := f.sliding[:0]
+	for _, q := range f.sliding {
+		if q.takes(cost) > span {
+			left = append(left, q)
+		}
+	}
+	f.sliding = left
+	if span >= float64(usPerWeek) {
+		f.calendars, f.average.opening = nil, 0
+	}
+}
+
+// measure is the time that a cost unit takes on average by what is no longer than span.
+func (f *forecast) measure(span, cost float64) float64 {
+	all := f.idle(span, cost, true).paceOf(span, cost)
+	rate := 0.0
+	for i := range f.meters {
+		rate = max(rate, 1/f.meters[i].rate)
+	}
+	if all > rate*1.0005 {
+		return all
+	}
+	// The rate alone holds them: the bucket goes on to see to it, and to bursts.
+	return f.idle(span, cost, false).paceOf(span, cost)
+}
+
+// idle is a forecast of the same limits from idle, with the windows that are no longer
+// than span, and with or without the rates.
+func (f *forecast) idle(span, cost float64, rates bool) *forecast {
+	g, at := &forecast{now: f.now}, 0.0
+	if f.average.opening > 0 && span < float64(usPerWeek) {
+		g.average.opening = f.average.opening
+		at = f.calendars[0].nextOpening(0)
+	} else {
+		g.calendars = append(g.calendars, f.calendars...)
+	}
+	g.at = at
+	if rates {
+		for _, m := range f.meters {
+			g.meters = append(g.meters, meter{rate: m.rate, burst: m.burst, at: at})
+		}
+	}
+	for _, w := range f.fixed {
+		if w.takes(cost) <= span {
+			w.used, w.id = 0, 0
+			g.fixed = append(g.fixed, w)
+		}
+	}
+	for _, q := range f.sliding {
+		if q.takes(cost) <= span {
+			q.used, q.log, q.gone = 0, nil, 0
+			g.sliding = append(g.sliding, q)
+		}
+	}
+	g.average.pace, g.average.next, g.average.due = f.average.pace, at, math.Inf(1)
+	return g
+}
+
+// paceOf plays a line of such jobs through until the time that a cost unit takes is clear.
+func (f *forecast) paceOf(span, cost float64) float64 {
+	if f.average.opening > 0 {
+		return f.paceOfOpening(cost)
+	}
+	settling, measured := settlingWindows*span, measuredWindows*span
+	if len(f.calendars) > 0 {
+		settling, measured = settlingWeeks*span, measuredWeeks*span
+	}
+	from := f.at + settling
+	var line trend
+	for runs := 0; runs < allRuns; runs++ {
+		r := f.following(cost)
+		switch {
+		case r.n == most:
+			return r.every / cost
+		case r.at >= forever:
+			return line.slope() / cost
+		}
+		f.take(r)
+		if r.at < from || runs < fewestRuns/2 {
+			from = max(from, r.at)
+			continue
+		}
+		line.add(r)
+		if r.at > from+measured && line.runs > fewestRuns {
+			break
+		}
+	}
+	return line.slope() / cost
+}
+
+// paceOfOpening is paceOf when it begins anew with each opening.
+func (f *forecast) paceOfOpening(cost float64) float64 {
+	begin, end := f.at, f.at+f.average.opening
+	n := int64(0)
+	for runs := 0; ; runs++ {
+		r := f.following(cost)
+		if r.at >= end || runs == allRuns {
+			return (min(end, r.at) - begin) / float64(max(1, n)) / cost
+		}
+		r.n = min(r.n, during(end-r.at, r.every, false))
+		if r.n == most {
+			return r.every / cost
+		}
+		n += r.n
+		f.take(r)
+	}
+}
+
+// A trend is a line laid through instants of departures.
+type trend struct {
+	runs         int
+	begin        float64
+	n            float64 // jobs
+	x, y, xx, xy float64 // sums of their numbers and instants, and of products
+}
+
+func (t *trend) add(r run) {
+	if t.runs == 0 {
+		t.begin = r.at
+	}
+	t.runs++
+	n := float64(r.n)
+	x, y := t.n+(n-1)/2, (r.at+r.last())/2-t.begin
+	spread := n * (n*n - 1) / 12
+	t.n += n
+	t.x += n * x
+	t.y += n * y
+	t.xx += n*x*x + spread
+	t.xy += n*x*y + r.every*spread
+}
+
+// slope is the time from one job to the next, 0 if there are too few.
+func (t *trend) slope() float64 {
+	spread := t.n*t.xx - t.x*t.x
+	if spread <= 0 {
+		return 0
+	}
+	return max(0, (t.n*t.xy-t.x*t.y)/spread)
+}

@@ -1,0 +1,111 @@
+package throttle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weirq/weir/throttle/internal/script"
+)
+
+// ErrNoJob is returned when there is no job of that key and id.
+var ErrNoJob = errors.New("no such job")
+
+// States of a job; [Done] and [Dead] are those of one that ended and is kept.
+const (
+	Waiting  = "waiting"  // in its bucket
+	Delayed  = "delayed"  // until its not-before or its next attempt
+	Released = "released" // on its way to a worker
+	Running  = "running"  // in a worker's hands, its slot given
+	Dropped  = "dropped"  // it was not taken: its key had no room
+)
+
+// JobInfo is what is known of a job.
+type JobInfo struct {
+	Receipt           // its State may be Dead or Done: then there is no position
+	Job     Job       // as it was enqueued, less what only mattered then; Damaged if it cannot be read
+	Damaged error     // why it cannot be read; nil if it can
+	At      time.Time // end of its delay, its slot, or when it ended; zero while it waits
+	// Enqueued is when its place in the line dates from; zero once it ended.
+	Enqueued time.Time
+	Expires  time.Time // if it has not departed by then, or by its deadline if it has; zero for never
+	Attempts int       // begun so far
+	Last     bool      // it was cancelled while it ran: there will be no other attempt
+	Reason   string    // why it is dead
+	// History of its attempts, the latest twenty of those that failed, or of all once it
+	// ended and is kept.
+	History []Attempt
+}
+
+// An Attempt is how one try ended.
+type Attempt struct {
+	Number   int
+	Departed time.Time // its slot
+	Ended    time.Time // when Redis was told
+	Outcome  string    // Retry, Dead, Done or "lost"
+	Error    string
+}
+
+// Job looks up a job that has not ended, or ended and is kept. The error is [ErrNoJob]
+// if there is none. All instants are by the clock of Redis.
+func (q *Queue) Job(ctx context.Context, key, id string) (JobInfo, error) {
+	var f script.Found
+	err := q.store.follow(ctx, key, func(shard int) *script.Call {
+		return q.store.scripts.Find(shard, key, id)
+	}, func(shard int, c *script.Call) int {
+		if f = c.Found(); f.OK {
+			return shard // it may still be where its key was
+		}
+		return f.Home
+	})
+	if err == nil && !f.OK {
+		err = ErrNoJob
+	}
+	if err != nil {
+		return JobInfo{}, fmt.Errorf("look up job %q of key %q: %w", id, key, err)
+	}
+	return jobInfo(key, id, f), nil
+}
+
+func jobInfo(key, id string, f script.Found) JobInfo {
+	estimates := newEstimator(f.Now, f.ShardNow, f.Outlook)
+	server := func(shard int64) time.Time {
+		if shard == 0 {
+			return time.Time{}
+		}
+		return time.UnixMicro(shard + f.Now - f.ShardNow)
+	}
+	info := JobInfo{
+		Receipt: Receipt{Key: key, ID: id, State: f.State, Position: f.Position},
+		At:      server(f.At), Enqueued: server(f.Enqueued), Expires: server(f.Expires),
+		Attempts: int(f.Attempts), Last: f.Last, Reason: f.Reason, History: readAttempts(f.Log),
+	}
+	info.EstimatedDeparture = estimates.estimate(f.State, f.Ahead, f.Jobs, f.Cost, f.At)
+	if f.Ended != 0 {
+		info.At = server(f.Ended)
+	}
+	info.Job, info.Damaged = decodeJob(key, id, f.Job)
+	info.Job.Cost, info.Job.Priority = f.Cost, int(f.Priority)
+	return info
+}
+
+// readAttempts reads the lines that record.lua tells of.
+func readAttempts(log string) (list []Attempt) {
+	for line := range strings.SplitSeq(log, "\n") {
+		parts := strings.SplitN(line, " ", 5)
+		if len(parts) != 5 {
+			continue
+		}
+		var n [3]int64
+		for i := range n {
+			n[i], _ = strconv.ParseInt(parts[i], 10, 64)
+		}
+		list = append(list, Attempt{
+			Number: int(n[0]), Departed: time.UnixMicro(n[1]), Ended: time.UnixMicro(n[2]), Outcome: parts[3], Error: parts[4],
+		})
+	}
+	return list
+}

@@ -1,0 +1,132 @@
+package throttle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/throttle/throttletest"
+)
+
+// A full key refuses more jobs, with what waits, the bound, and when the next one leaves.
+// Nothing is stored of what is refused, and the key takes jobs again as others leave.
+func TestAFullKeyRefusesAndSaysUntilWhen(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1/s", 1), MaxInFlight: 100, MaxWaiting: 3})
+		s := newSimulation(t, d)
+		s.put(numbered("k", 1)...)
+		s.forward(500 * time.Millisecond)
+		before := len(d.names(t))
+		jobs := append(numbered("k", 6)[1:], throttle.Job{Key: "other", ID: "1", Type: "t"})
+		receipts, err := d.queue(t).EnqueueMany(context.Background(), jobs)
+		s.hear()
+		s.open += 4
+		require.ErrorIs(t, err, throttle.ErrFull)
+		var full *throttle.FullError
+		require.ErrorAs(t, err, &full)
+		require.Equal(t, throttle.FullError{Key: "k", Refused: 2, Waiting: 3, Max: 3, Until: full.Until}, *full)
+		require.WithinDuration(t, s.now.Add(500*time.Millisecond), full.Until, 50*time.Millisecond)
+		require.Contains(t, err.Error(), `3 jobs of key "k" wait and at most 3 may: 2 refused, the next one leaves at 2023-`)
+		for i, r := range receipts {
+			require.Equal(t, i == 3 || i == 4, r.ID == "", "job %d", i)
+		}
+		require.Greater(t, len(d.names(t)), before)
+		again, err := d.queue(t).Enqueue(context.Background(), jobs[0])
+		require.NoError(t, err, "a job that is there is answered for")
+		require.True(t, again.Duplicate)
+
+		s.forward(time.Second)
+		_, err = d.queue(t).Enqueue(context.Background(), jobs[3])
+		s.open++
+		require.NoError(t, err, "one has left")
+		s.drain(time.Minute)
+		require.EqualValues(t, 2, stats(t, d).Totals.Refused)
+	})
+}
+
+// Delayed jobs count; jobs that come back for another attempt always have room.
+func TestTheBoundIsForNewJobs(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "10/s", 1), MaxInFlight: 100, MaxWaiting: 2})
+		s := newSimulation(t, d)
+		s.end = upTo(2)
+		s.put(throttle.Job{Key: "k", ID: "1", Type: "t"}, throttle.Job{Key: "k", ID: "2", Type: "t", NotBefore: s.now.Add(time.Hour)})
+		_, err := d.queue(t).Enqueue(context.Background(), throttle.Job{Key: "k", Type: "t"})
+		require.ErrorIs(t, err, throttle.ErrFull)
+		s.drain(2 * time.Hour)
+		require.Equal(t, []string{"1", "1", "2", "2"}, s.jobs("k"))
+	})
+}
+
+func TestAFullKeyDropsTheOldest(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.policy(t, throttle.Policy{
+			Key: "*", Limit: limit(t, "1/s", 1), MaxInFlight: 100, MaxWaiting: 2, Overflow: throttle.DropOldest,
+		})
+		s := newSimulation(t, d)
+		s.down = true
+		r := s.put(numbered("k", 4)...)
+		require.Equal(t, []string{"", "", "0", "1"}, []string{r[0].Displaced, r[1].Displaced, r[2].Displaced, r[3].Displaced})
+		s.down = false
+		s.drain(time.Minute)
+		require.Equal(t, []string{"2", "3"}, s.jobs("k"))
+		require.EqualValues(t, 2, stats(t, d).Totals.Displaced)
+	})
+}
+
+func TestAFullKeyDropsTheNewest(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.policy(t, throttle.Policy{
+			Key: "*", Limit: limit(t, "1/s", 1), MaxInFlight: 100, MaxWaiting: 2, Overflow: throttle.DropNewest,
+		})
+		s := newSimulation(t, d)
+		s.down = true
+		r := s.put(numbered("k", 3)...)
+		require.Equal(t, throttle.Receipt{Key: "k", ID: "2", State: throttle.Dropped}, r[2])
+		s.down = false
+		s.drain(time.Minute)
+		require.Equal(t, []string{"0", "1"}, s.jobs("k"))
+		require.EqualValues(t, 1, stats(t, d).Totals.Dropped)
+	})
+}
+
+// The bound on all keys together holds over all shards, for one producer exactly.
+func TestAllKeysTogetherAreBounded(t *testing.T) {
+	client := throttletest.StartRedis(t).Client()
+	q := queueOn(t, client)
+	require.NoError(t, q.SetMaxWaiting(t.Context(), 100))
+	stored := 0
+	var full *throttle.FullError
+	for i := range 40 {
+		receipts, err := q.EnqueueMany(t.Context(), numbered(fmt.Sprint("key ", i), 5))
+		for _, r := range receipts {
+			if r.ID != "" {
+				stored++
+			}
+		}
+		if err != nil && !errors.As(err, &full) {
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, 100, stored)
+	require.NotNil(t, full)
+	require.Empty(t, full.Key)
+	require.EqualValues(t, 100, full.Max)
+	s, err := q.Stats(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 100, s.Waiting)
+	require.EqualValues(t, 100, s.MaxWaiting)
+
+	require.NoError(t, q.SetMaxWaiting(t.Context(), 0))
+	_, err = q.Enqueue(t.Context(), throttle.Job{Key: "more", Type: "t"})
+	require.NoError(t, err)
+}
