@@ -27,6 +27,12 @@ var scenarios = []scenario{
 	{"lost workers", lostWorkers},
 	{"settling", onRedis(settling)},
 	{"quotas", onRedis(quotas)},
+	{"estimates", onRedis(estimates)},
+	{"estimates across changes", onRedis(changes)},
+	{"priorities", onRedis(priorities)},
+	{"a million jobs", onRedis(million)},
+	{"a million keys", onRedis(keyMillion)},
+	{"half an hour, verified", onRedis(verified)},
 	{"no effective limit", throughput},
 	{"events from a file", events},
 }
