@@ -54,31 +54,23 @@ type Settlement struct {
 	place place
 }
 
-// A place is where something stands in a History. Slots are given out ahead, and what
-// happens until then does not reach a departure whose slot was known.
+// A place is where something stands in a History: in time, and in the log. Slots are given
+// out ahead, and what is logged later does not reach those that were given out.
 type place struct {
-	own   int64 // the instant, in µs on a scale that goes on where the clock steps back
-	after int64 // own, or the last slot that had been given out by then if that is later
-	seq   int   // place in the log, from 1; 0 for what was not read from one
+	at  int64 // the instant, in µs on a scale that goes on where the clock steps back
+	seq int   // place in the log, from 1; 0 for what was not read from one
 }
 
 // or is the place of what was put into a History by hand: it goes by its instant alone.
 func (p place) or(at time.Time) place {
 	if p.seq == 0 {
-		p.own = at.UnixMicro()
-		p.after = p.own
+		p.at = at.UnixMicro()
 	}
 	return p
 }
 
 func (p place) compare(other place) int {
-	return cmp.Or(cmp.Compare(p.own, other.own), cmp.Compare(p.seq, other.seq))
-}
-
-// beyond is the place behind all slots that had been given out.
-func (p place) beyond() place {
-	p.own = p.after
-	return p
+	return cmp.Or(cmp.Compare(p.at, other.at), cmp.Compare(p.seq, other.seq))
 }
 
 // A runName tells which departure an entry speaks of.
@@ -93,9 +85,9 @@ type historyParser struct {
 	named map[runName]int // runs that later entries speak of, and where they are in out.Departures
 	gone  map[int]bool    // departures that gave up their slot
 	seq   int
-	shift int64 // what to add to the clock: the sum of its steps back
-	last  int64 // the last slot given out so far
-	now   int64 // the last instant at which anything else happened
+	shift int64  // what to add to the clock: the sum of its steps back
+	now   int64  // the last instant so far that was no slot ahead
+	text  string // of the last policy
 }
 
 // parseHistory makes the history of a key from its entries, the oldest first. Damaged
@@ -114,7 +106,10 @@ func parseHistory(key string, entries []string) (History, error) {
 		}
 		p.out.Damaged++
 		if e.letter == entryFrom {
-			p.addPolicy(PolicyChange{Unknown: true}, max(p.last, p.now))
+			p.text = ""
+			p.out.Policies = append(p.out.Policies, PolicyChange{
+				At: time.UnixMicro(p.now - p.shift).UTC(), Unknown: true, place: place{p.now, p.seq},
+			})
 		}
 	}
 	if n := len(entries); n > 0 && p.out.Damaged == n {
@@ -147,41 +142,39 @@ func (p *historyParser) prepare(entries []string) {
 }
 
 func (p *historyParser) read(e historyEntry) error {
-	at := time.UnixMicro(e.instant).UTC()
-	now := e.instant + p.shift
+	at, where := time.UnixMicro(e.instant).UTC(), place{e.instant + p.shift, p.seq}
+	if e.letter != entryDepart {
+		p.now = max(p.now, where.at)
+	}
 	switch e.letter {
 	case entryFrom, entryUntil:
-		policy, err := policyFromText(p.out.Key, e.policy)
-		if err != nil {
-			return err
-		}
-		if e.letter == entryUntil {
-			p.until(policy)
-		} else {
-			p.addPolicy(PolicyChange{At: at, Policy: policy}, now)
-		}
+		return p.govern(e, at, where)
 	case entryDepart:
-		p.depart(e, at, now)
+		p.depart(e, at, where)
 	case entrySettled:
-		p.settle(e, at, now)
+		p.settle(e, at, where)
 	case entryClock:
 		p.shift += e.before - e.instant
 	}
 	return nil
 }
 
-// place is that of something that happened now.
-func (p *historyParser) place(now int64) place {
-	p.now = max(p.now, now)
-	return place{own: now, after: max(now, p.last), seq: p.seq}
-}
-
-func (p *historyParser) addPolicy(c PolicyChange, now int64) {
-	c.place = p.place(now)
-	if c.At.IsZero() {
-		c.At = time.UnixMicro(now - p.shift).UTC()
+// govern reads a policy. It is told again and again.
+func (p *historyParser) govern(e historyEntry, at time.Time, where place) error {
+	if e.policy == p.text {
+		return nil
 	}
-	p.out.Policies = append(p.out.Policies, c)
+	policy, err := policyFromText(p.out.Key, e.policy)
+	if err != nil {
+		return err
+	}
+	if e.letter == entryUntil {
+		p.until(policy)
+		return nil
+	}
+	p.text = e.policy
+	p.out.Policies = append(p.out.Policies, PolicyChange{At: at, Policy: policy, place: where})
+	return nil
 }
 
 // until learns afterwards what governed the departures so far, where that is not known:
@@ -195,13 +188,7 @@ func (p *historyParser) until(policy Policy) {
 	}
 }
 
-func (p *historyParser) depart(e historyEntry, at time.Time, slot int64) {
-	where := place{own: slot, after: slot, seq: p.seq}
-	if e.forced {
-		where = p.place(slot)
-	} else {
-		p.last = max(p.last, slot)
-	}
+func (p *historyParser) depart(e historyEntry, at time.Time, where place) {
 	if i, ok := p.find(e.key, e.id, e.missed); ok && e.missed > 0 {
 		p.gone[i] = true
 	}
@@ -222,10 +209,10 @@ func (p *historyParser) find(key, id string, run int64) (i int, ok bool) {
 
 // settle corrects what a departure cost. What is less is so from its slot on, for that
 // is what truly left.
-func (p *historyParser) settle(e historyEntry, at time.Time, now int64) {
+func (p *historyParser) settle(e historyEntry, at time.Time, where place) {
 	if e.off > 0 {
 		p.out.Settlements = append(p.out.Settlements, Settlement{
-			At: at, Key: e.key, ID: e.id, Run: e.run, Off: e.off, place: p.place(now),
+			At: at, Key: e.key, ID: e.id, Run: e.run, Off: e.off, place: where,
 		})
 		return
 	}
@@ -249,7 +236,7 @@ func (p *historyParser) finish() History {
 	slices.SortFunc(kept, func(a, b Departure) int { return a.place.compare(b.place) })
 	slices.SortFunc(p.out.Settlements, func(a, b Settlement) int { return a.place.compare(b.place) })
 	slices.SortFunc(p.out.Policies, func(a, b PolicyChange) int {
-		return a.place.or(a.At).beyond().compare(b.place.or(b.At).beyond())
+		return a.place.or(a.At).compare(b.place.or(b.At))
 	})
 	return p.out
 }

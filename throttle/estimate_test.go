@@ -79,44 +79,42 @@ func TestReceiptsForetellDepartures(t *testing.T) {
 // What is looked up within two seconds of a change holds: of a pause, of a rate, and of
 // the edge of a quota.
 func TestEstimatesFollowChanges(t *testing.T) {
-	onBoth(t, func(d *driven) {
-		t := d.t
-		n := d.most(3000)
-		p := throttle.Policy{
-			Key: "*", Limit: limit(t, "50/s", 1), MaxInFlight: 1000,
-			Quotas: []throttle.Quota{{Limit: int64(n) / 3, Per: 2 * time.Minute, Window: throttle.Fixed}},
-		}
-		d.set(t, time.Date(2026, 3, 1, 10, 0, 30, 0, time.UTC))
-		d.policy(t, p)
-		s := newSimulation(t, d)
-		s.enqueue(entries("k", ids(n)...)...)
-		s.forward(time.Duration(n/20) * 20 * time.Millisecond)
-		probe := func() (at time.Time, told map[string]time.Time) {
-			left := len(s.departures)
-			return s.now, s.foretold("k", every(max(1, n/40), min(n, left+2+n/50), n)...)
-		}
+	d := drivenRedis(t)
+	const n = 3000
+	p := throttle.Policy{
+		Key: "*", Limit: limit(t, "50/s", 1), MaxInFlight: 1000,
+		Quotas: []throttle.Quota{{Limit: n / 3, Per: 2 * time.Minute, Window: throttle.Fixed}},
+	}
+	d.set(t, time.Date(2026, 3, 1, 10, 0, 30, 0, time.UTC))
+	d.policy(t, p)
+	s := newSimulation(t, d)
+	s.enqueue(entries("k", ids(n)...)...)
+	s.forward(time.Duration(n/20) * 20 * time.Millisecond)
+	probe := func() (at time.Time, told map[string]time.Time) {
+		left := len(s.departures)
+		return s.now, s.foretold("k", every(max(1, n/40), min(n, left+2+n/50), n)...)
+	}
 
-		s.control(script.Pause, time.Time{}, "k")
-		s.forward(time.Second)
-		_, told := probe()
-		for id, at := range told {
-			require.True(t, at.IsZero(), "nobody knows when job %s leaves", id)
-		}
-		s.forward(20 * time.Second)
-		s.control(script.Resume, time.Time{}, "k")
-		s.forward(time.Second)
-		resumed, afterPause := probe()
-		end := s.now.Add(time.Duration(n/20) * 20 * time.Millisecond)
-		s.until(end)
-		s.cameTrueUntil("k", resumed, end, afterPause)
+	s.control(script.Pause, time.Time{}, "k")
+	s.forward(time.Second)
+	_, told := probe()
+	for id, at := range told {
+		require.True(t, at.IsZero(), "nobody knows when job %s leaves", id)
+	}
+	s.forward(20 * time.Second)
+	s.control(script.Resume, time.Time{}, "k")
+	s.forward(time.Second)
+	resumed, afterPause := probe()
+	end := s.now.Add(time.Duration(n/20) * 20 * time.Millisecond)
+	s.until(end)
+	s.cameTrueUntil("k", resumed, end, afterPause)
 
-		p.Limit = limit(t, "150/s", 1)
-		s.call(d.policies("*", throttle.PolicyText(p)))
-		s.forward(time.Second)
-		changed, afterChange := probe()
-		s.drain(time.Hour)
-		s.cameTrue("k", changed, afterChange)
-	})
+	p.Limit = limit(t, "150/s", 1)
+	s.call(d.policies("*", throttle.PolicyText(p)))
+	s.forward(time.Second)
+	changed, afterChange := probe()
+	s.drain(time.Hour)
+	s.cameTrue("k", changed, afterChange)
 }
 
 // cameTrueUntil is cameTrue for what has left by an instant.

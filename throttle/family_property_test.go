@@ -35,6 +35,7 @@ func drawFamily(t *rapid.T) []throttle.Policy {
 		if rapid.IntRange(0, 5).Draw(t, "has few in flight") == 0 {
 			p.MaxInFlight = 2
 		}
+		p.Ordered = rapid.IntRange(0, 5).Draw(t, "ordered") == 0
 		family = append(family, p)
 	}
 	return family
@@ -144,7 +145,7 @@ func (s *simulation) keepsPolicy(p throttle.Policy, keys map[string]bool) {
 }
 
 // Every job gets through, whatever is changed while jobs wait and are under way: rates,
-// parents, weights, minimums, quotas, holds, and what runs turn out to cost.
+// parents, weights, minimums, quotas, holds, their places, and what runs turn out to cost.
 func TestEveryJobGetsThroughWhateverChanges(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
@@ -160,7 +161,7 @@ func TestEveryJobGetsThroughWhateverChanges(t *testing.T) {
 			}
 			for range rapid.IntRange(1, 5).Draw(t, "changes") {
 				s.forward(between(t, 0, 3*time.Second)())
-				switch rapid.IntRange(0, 4).Draw(t, "change") {
+				switch rapid.IntRange(0, 5).Draw(t, "change") {
 				case 0:
 					s.stop()
 					s.forward(between(t, 0, 9*time.Second)())
@@ -171,6 +172,11 @@ func TestEveryJobGetsThroughWhateverChanges(t *testing.T) {
 					s.forward(between(t, 0, 9*time.Second)())
 					s.control(script.Resume, time.Time{}, held)
 				case 2:
+					// A job is moved, or leaves past the limit. It may have ended, or never have been.
+					what := rapid.SampledFrom([]string{script.ToFront, script.SetPriority, script.ReleaseNow}).Draw(t, "what")
+					job := script.Ref{Key: rapid.SampledFrom(family).Draw(t, "moved").Key, ID: ids(9)[rapid.IntRange(0, 8).Draw(t, "job")]}
+					s.call(d.scripts.Act(0, lead, what, rapid.IntRange(0, 9).Draw(t, "priority"), "who", []script.Ref{job}))
+				case 3:
 					s.control(script.CoolDown, s.now.Add(between(t, 0, 9*time.Second)()), "m*")
 				default:
 					var pairs []string

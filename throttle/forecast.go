@@ -116,13 +116,12 @@ func (f *forecast) add(s stage) {
 		if i < len(s.quotas) {
 			c = s.quotas[i]
 		}
-		c.used += s.out
 		if q.Window == Fixed {
-			f.fixed = append(f.fixed, newFixedCount(q, c, s.share, guard, f.now))
+			f.fixed = append(f.fixed, newFixedCount(q, c, s.out, s.share, guard, f.now))
 		} else if share := float64(q.Limit) * s.share; s.share < 1 && share < fewest {
-			f.meters = append(f.meters, sharedSliding(q, c, s.share, guard, f.now))
+			f.meters = append(f.meters, sharedSliding(q, c, s.out, s.share, guard, f.now))
 		} else {
-			f.sliding = append(f.sliding, newSlidingCount(q, c, s.share, guard, f.now))
+			f.sliding = append(f.sliding, newSlidingCount(q, c, s.out, s.share, guard, f.now))
 		}
 	}
 	if h := s.policy.Hours; h != nil {
@@ -151,6 +150,7 @@ func (f *forecast) departure(ahead float64, jobs int64, cost int64) (at int64, k
 		return f.now + int64(forever), false
 	}
 	c := float64(cost)
+	f.average.ask()
 	if f.jobs == 0 {
 		f.waitForTurns(c)
 	}

@@ -2,12 +2,15 @@ package throttle
 
 import "math"
 
-// How long a forecast goes on in detail: until so many windows of a quota have passed
-// (or runs, of the places in flight). What an average is off by, at most about half a
-// window, is little of a wait that long. Within hours a job more or less before they end
-// is a night of waiting: there the details are given up only for the work that they are,
-// but not before so many weeks have passed for those of the hours themselves.
+// When a forecast gives up details: not before it has taken so many steps, beyond some for
+// each call, and half as patiently after each many more; and not before so many windows of a quota have passed (or runs, of the places
+// in flight). What an average is off by, at most about half a window, is little of a wait
+// that long. Within hours a job more or less before they end is a night of waiting, so
+// there it takes more steps, and for those of the hours themselves so many weeks.
 const (
+	fewSteps, manySteps = 2048, 4096
+	stepsPerCall        = 2
+
 	manyWindows = 256
 	manyWeeks   = 128
 )
@@ -24,9 +27,6 @@ const (
 // it. What the last one of an opening leaves over is in the average.
 const windowsPerOpening = 16
 
-// stepsToTire is how many runs halve the patience of a forecast with details.
-const stepsToTire = 4096
-
 // An average is what stands for the quotas, and at last the hours, that a forecast does
 // not play through any more: a time between jobs.
 type average struct {
@@ -34,33 +34,42 @@ type average struct {
 	next float64 // no job leaves before
 	due  float64 // when there is something to be simplified
 
-	patience float64 // part of the windows that are worth the work
-	steps    int
+	steps    int     // taken
+	spare    int     // of this call's, that do not count
+	tires    int     // when so many are
+	patience float64 // part of the windows that are worth the work; infinite at first
 	opening  float64 // an opening's length on average, 0 without hours
 }
 
 func newAverage(f *forecast) average {
-	a := average{patience: 1}
-	if len(f.calendars) > 0 {
-		a.patience = math.Inf(1)
-	}
+	a := average{patience: math.Inf(1), tires: fewSteps, due: math.Inf(1)}
 	for i := range f.calendars {
+		a.tires = manySteps
 		if open := f.calendars[i].perOpening(); a.opening == 0 || open < a.opening {
 			a.opening = open
 		}
 	}
-	a.due = f.nextDue(&a, 1)
 	return a
+}
+
+func (a *average) ask() { a.spare = stepsPerCall }
+
+// step counts a run. Every so many halve the patience with details.
+func (a *average) step() {
+	if a.spare > 0 {
+		a.spare--
+		return
+	}
+	if a.steps++; a.steps == a.tires {
+		a.patience = max(1./16, min(1, a.patience/2))
+		a.tires += manySteps
+		a.due = 0
+	}
 }
 
 func (a *average) take(r run) {
 	if a.pace > 0 {
 		a.next = r.last() + r.cost*a.pace
-	}
-	if a.steps > stepsToTire {
-		a.steps = 0
-		a.patience = max(1./16, min(1, a.patience/2))
-		a.due = 0
 	}
 }
 

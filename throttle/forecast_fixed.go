@@ -15,7 +15,7 @@ type fixedCount struct {
 	from, end float64 // and when it is
 }
 
-func newFixedCount(q Quota, c counted, share, guard float64, now int64) fixedCount {
+func newFixedCount(q Quota, c counted, out, share, guard float64, now int64) fixedCount {
 	w := fixedCount{
 		limit: share * float64(q.Limit), used: share * c.used, id: c.window, shared: share < 1,
 		per: float64(q.Per.Microseconds()), guard: guard, now: now,
@@ -26,6 +26,7 @@ func newFixedCount(q Quota, c counted, share, guard float64, now int64) fixedCou
 	if id, _ := w.window(0); id > w.id {
 		w.used, w.id = w.in(id), id
 	}
+	w.used += share * out
 	return w
 }
 

@@ -5,6 +5,10 @@ import "math"
 // most stands for every larger number of jobs.
 const most = 1 << 60
 
+// mostRounds is how often hours and windows are asked in turn for an instant that suits
+// all. If there is none by then, there may be none at all: hours that do not overlap.
+const mostRounds = 4096
+
 // tooLittle is cost that a sum of rounded numbers may be off by.
 const tooLittle = 1e-6
 
@@ -46,7 +50,7 @@ func (f *forecast) earliest(cost float64) float64 {
 	if len(f.fixed) == 0 && len(f.calendars) == 0 {
 		return at
 	}
-	for at < forever {
+	for range mostRounds {
 		before := at
 		for i := range f.calendars {
 			at = f.calendars[i].earliest(at)
@@ -54,16 +58,16 @@ func (f *forecast) earliest(cost float64) float64 {
 		for i := range f.fixed {
 			at = f.fixed[i].earliest(at, cost)
 		}
-		if at == before {
-			break
+		if at == before || at >= forever {
+			return at
 		}
 	}
-	return at
+	return forever
 }
 
 // following is the run that comes next in a line of jobs of that cost.
 func (f *forecast) following(cost float64) run {
-	f.average.steps++
+	f.average.step()
 	at := f.earliest(cost)
 	if at >= f.average.due && f.simplify(at, cost) {
 		at = f.earliest(cost)

@@ -57,9 +57,10 @@ type view struct {
 	next entries // from when they count no more; none if n is 0
 }
 
-func newSlidingCount(q Quota, c counted, share, guard float64, now int64) slidingCount {
+func newSlidingCount(q Quota, c counted, out, share, guard float64, now int64) slidingCount {
 	per := float64(q.Per.Microseconds())
-	s := slidingCount{limit: share * float64(q.Limit), per: per, span: per + guard, grain: per / logGrain, used: share * c.used}
+	used := c.used + out
+	s := slidingCount{limit: share * float64(q.Limit), per: per, span: per + guard, grain: per / logGrain, used: share * used}
 	known := 0.0
 	for _, l := range c.log {
 		known += l.cost
@@ -67,7 +68,7 @@ func newSlidingCount(q Quota, c counted, share, guard float64, now int64) slidin
 		s.log = append(s.log, entries{begins: at, at: at, cost: share * l.cost, n: 1})
 	}
 	// What is about to leave, and what nobody told the time of.
-	if rest := share * (c.used - known); rest > tooLittle {
+	if rest := share * (used - known); rest > tooLittle {
 		s.log = append(s.log, entries{cost: rest, n: 1})
 	}
 	return s
@@ -96,8 +97,8 @@ func (f *forecast) addPlaces(s stage) {
 
 // sharedSliding is a small share of a window as a bucket that leaks in the window's
 // period, once the whole window has room.
-func sharedSliding(q Quota, c counted, share, guard float64, now int64) meter {
-	whole := newSlidingCount(q, c, 1, guard, now)
+func sharedSliding(q Quota, c counted, out, share, guard float64, now int64) meter {
+	whole := newSlidingCount(q, c, out, 1, guard, now)
 	m := meter{burst: share * whole.limit, level: share * whole.used, turn: (1 - share) / 2}
 	m.rate = m.burst / whole.span
 	if m.at = max(0, whole.earliest(1)); m.at > 0 {

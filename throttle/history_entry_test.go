@@ -94,7 +94,7 @@ func TestHistory(t *testing.T) {
 		{At: at(600), Key: "k", ID: "a", Attempt: 1, Cost: 1, Run: 1},
 	}, h.Departures)
 	require.Len(t, h.Settlements, 2)
-	require.Equal(t, place{own: 450, after: 500, seq: 7}, h.Settlements[0].place)
+	require.Equal(t, place{at: 450, seq: 7}, h.Settlements[0].place)
 	require.Equal(t, int64(3), h.Settlements[0].Off)
 	require.Len(t, h.Policies, 2)
 	require.Equal(t, "k", h.Policies[1].Policy.Key)

@@ -310,7 +310,7 @@ func (m *model) whereabouts(b *bucketModel, id string) script.Place {
 		return script.Place{State: throttle.Delayed, Ahead: float64(b.backlog), Wait: int64(b.lines.delayed[id])}
 	}
 	rank := slices.Index(b.lines.waiting.sorted(), id)
-	ahead := float64(int64(rank)*b.backlog) / float64(max(1, len(b.lines.waiting)))
+	ahead := float64(int64(rank)*(b.backlog-r.cost)) / float64(max(1, len(b.lines.waiting)-1))
 	return script.Place{State: throttle.Waiting, Position: int64(rank) + 1, Ahead: math.Floor(ahead*1_000_000) / 1_000_000}
 }
 

@@ -2,6 +2,7 @@ package throttle_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,8 +25,18 @@ func drawJobs(t *rapid.T, key string, maxCost int64) []script.Entry {
 	jobs := entries(key, ids(rapid.IntRange(1, 60).Draw(t, "jobs"))...)
 	for i := range jobs {
 		jobs[i].Cost = rapid.Int64Range(1, maxCost).Draw(t, "cost")
+		if rapid.IntRange(0, 3).Draw(t, "urgent") == 0 {
+			jobs[i].More = &script.More{Priority: rapid.IntRange(1, 9).Draw(t, "priority")}
+		}
 	}
 	return jobs
+}
+
+func priority(e script.Entry) int {
+	if e.More == nil {
+		return 0
+	}
+	return e.More.Priority
 }
 
 // span is how long a cost takes to leak.
@@ -89,7 +100,7 @@ func TestNoWindowHoldsMoreThanBurstAndRate(t *testing.T) {
 }
 
 // A backlogged key never idles longer than its limit asks for while workers are free,
-// and its jobs leave in the order they came.
+// and its jobs leave by their priorities, and in the order they came.
 func TestBackloggedKeyIsNeverIdle(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
@@ -104,6 +115,7 @@ func TestBackloggedKeyIsNeverIdle(t *testing.T) {
 			s.enqueue(jobs...)
 			s.drain(100 * 24 * time.Hour)
 
+			slices.SortStableFunc(jobs, func(a, b script.Entry) int { return priority(b) - priority(a) })
 			last := s.departures[0]
 			for i, d := range s.departures {
 				require.Equal(t, jobs[i].ID, d.job)

@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"fmt"
+	"reflect"
 	"sort"
 	"time"
 )
@@ -21,25 +22,25 @@ type closing struct {
 	edges int // of openings that have passed in the week
 }
 
-func (c *check) changeHours() {
-	h := c.policy.Hours
+// addHours has a rulebook know the hours of its policy. Those that stay are one check.
+func (c *check) addHours(book *rulebook) {
+	h := book.policy.Hours
 	if h == nil {
-		c.hours = nil
 		return
 	}
-	if c.hours != nil && fmt.Sprint(c.hours.hours) == fmt.Sprint(*h) {
+	if n := len(c.rulebooks); n > 0 && c.now().hours != nil && reflect.DeepEqual(c.now().hours.hours, *h) {
+		book.hours = c.now().hours
 		return
 	}
 	zone, err := loadZone(h.Zone)
 	if err != nil {
-		c.hours = nil
 		c.unchecked(fmt.Sprintf("hours: the zone %s is not known here", h.Zone))
 		return
 	}
-	c.hours = &hoursCheck{hours: *h, zone: zone, minutes: h.weekMinutes()}
+	book.hours = &hoursCheck{hours: *h, zone: zone, minutes: h.weekMinutes()}
 }
 
-func (h *hoursCheck) depart(c *check, d *Departure) {
+func (h *hoursCheck) depart(c *check, d *Departure, book *rulebook) {
 	night, closed := h.at(d.At)
 	if !closed {
 		return
@@ -49,7 +50,7 @@ func (h *hoursCheck) depart(c *check, d *Departure) {
 		h.current.From = d.At
 	}
 	v := h.current
-	v.To, v.Policy = d.At, c.policy
+	v.To, v.Policy = d.At, book.policy
 	v.Cost += float64(d.Cost)
 	v.note(d)
 }

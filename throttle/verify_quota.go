@@ -26,9 +26,14 @@ type quotaWindow interface {
 	bounds(clock time.Time) (from, to time.Time)
 }
 
-// A quotaCheck judges departures by one quota.
+// A quotaCheck judges departures by one quota of a policy.
 type quotaCheck struct {
-	quota   Quota
+	quota Quota
+	*quotaCount
+}
+
+// A quotaCount is what is counted in a quota. It stays the same when the limit changes.
+type quotaCount struct {
 	window  quotaWindow
 	use     int // place in Verification.Quotas
 	current *Violation
@@ -42,30 +47,29 @@ func (q Quota) sameWindow(other Quota) bool {
 	return q == other
 }
 
-// changeQuotas puts the quotas of another policy in force. Those that are new begin to
+// addQuotas has a rulebook know the quotas of its policy. Those that are new begin to
 // count.
-func (c *check) changeQuotas() {
-	old := c.quotas
-	c.quotas = nil
-	for _, quota := range c.policy.Quotas {
-		found := false
-		for _, q := range old {
-			if q.quota.sameWindow(quota) {
-				q.quota, found = quota, true
-				c.quotas = append(c.quotas, q)
+func (c *check) addQuotas(book *rulebook) {
+	for _, quota := range book.policy.Quotas {
+		q := &quotaCheck{quota: quota}
+		if len(c.rulebooks) > 0 {
+			for _, old := range c.now().quotas {
+				if old.quota.sameWindow(quota) {
+					q.quotaCount = old.quotaCount
+				}
 			}
 		}
-		if found {
-			continue
+		if q.quotaCount == nil {
+			q.quotaCount = c.newCount(quota)
 		}
-		if q := c.newQuota(quota); q != nil {
-			c.quotas = append(c.quotas, q)
+		if q.quotaCount != nil {
+			book.quotas = append(book.quotas, q)
 		}
 	}
 }
 
-func (c *check) newQuota(quota Quota) *quotaCheck {
-	q := &quotaCheck{quota: quota, use: -1}
+func (c *check) newCount(quota Quota) *quotaCount {
+	q := &quotaCount{use: -1}
 	if quota.Window == Sliding {
 		q.window = &slidingWindow{per: quota.Per}
 	} else {
@@ -88,12 +92,13 @@ func (c *check) newQuota(quota Quota) *quotaCheck {
 	return q
 }
 
-func (q *quotaCheck) depart(c *check, d *Departure) {
-	at, cost, limit := d.place.or(d.At).own, float64(d.Cost), float64(q.quota.Limit)
+// depart judges a departure. What is spared is counted, but need not be made room for.
+func (q *quotaCheck) depart(c *check, d *Departure, book *rulebook, spared float64) {
+	at, cost, limit := d.place.or(d.At).at, float64(d.Cost), float64(q.quota.Limit)
 	q.window.move(q.quota.Limit, at, d.At)
 	judged, seen := q.window.used()
 	need := min(cost, limit) // a dearer job leaves when nothing else is counted
-	early := judged+need > limit+toleranceUnits
+	early := !d.Forced && judged-spared+need > limit+toleranceUnits
 	q.window.add(q.quota.Limit, at, d.At, cost, early)
 	from, to := q.note(c, d.At)
 	if !early {
@@ -103,8 +108,16 @@ func (q *quotaCheck) depart(c *check, d *Departure) {
 		q.current = c.violation("quota " + q.quota.String())
 	}
 	q.last = at
-	q.current.widen(from, to, seen+cost, limit+cost-need, toleranceUnits, c.policy)
+	q.current.widen(from, to, seen+cost, limit+cost-need, toleranceUnits, book.policy)
 	q.current.note(d)
+}
+
+// settle counts what nobody waited for.
+func (q *quotaCheck) settle(c *check, s *Settlement) {
+	at := s.place.or(s.At).at
+	q.window.move(q.quota.Limit, at, s.At)
+	q.window.add(q.quota.Limit, at, s.At, float64(s.Off), false)
+	q.note(c, s.At)
 }
 
 // note keeps the window that ends now if it is the one in which the quota was used most.
@@ -124,13 +137,6 @@ func (q *quotaCheck) apart(at int64, from time.Time) bool {
 		return !from.Equal(q.current.From)
 	}
 	return at-q.last >= q.quota.Per.Microseconds()
-}
-
-// count counts what nobody waited for.
-func (q *quotaCheck) count(c *check, l lateCharge) {
-	q.window.move(q.quota.Limit, l.place.own, l.clock)
-	q.window.add(q.quota.Limit, l.place.own, l.clock, l.cost, false)
-	q.note(c, l.clock)
 }
 
 // mostParts is how many windows a dear job takes up at most in a sliding quota; the last

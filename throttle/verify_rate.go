@@ -11,9 +11,12 @@ type span struct {
 	leaked float64   // could have leaked since then
 }
 
-func (s *span) leak(amount float64) {
+// leak lets an amount leak, and tells how much of it there was not in the bucket.
+func (s *span) leak(amount float64) (unused float64) {
+	unused = max(0, amount-s.level)
 	s.level = max(0, s.level-amount)
 	s.leaked += amount
+	return unused
 }
 
 // begin starts a new window at a departure that finds the bucket empty.
@@ -31,13 +34,11 @@ func (s *span) add(cost float64) {
 // A rateCheck replays the leaky bucket of a key. It judges by a bucket without what left
 // too early, and keeps another one with it, for the window in which it did.
 type rateCheck struct {
-	limit     Limit
-	tolerance float64
-	at        int64 // of both buckets, in the scale of places
-	judged    span
-	seen      span
-	late      []lateCharge // those in the buckets that some who have a slot need not make room for
-	spared    float64      // the sum of them
+	limit  Limit // in force
+	at     int64 // of both buckets, in the scale of places
+	judged span
+	seen   span
+	unused float64 // of the leak since the limit came into force
 
 	current *Violation // the one that seen tells of
 	since   float64    // what has leaked since the last departure that left too early
@@ -55,31 +56,24 @@ type rateCheck struct {
 // forget begins anew, as nothing is known of a time.
 func (r *rateCheck) forget() {
 	r.limit, r.judged, r.seen, r.current, r.any = Limit{}, span{}, span{}, nil, false
-	r.late, r.spared = nil, 0
 }
 
 // change puts another limit in force. The new policy may have been known for some time
 // when a bucket takes it over, at its next departure: the faster rate counts for that.
-func (r *rateCheck) change(l Limit, p place) {
-	if r.limit == (Limit{}) {
-		r.at = p.after
-	}
-	old := r.limit
-	if old != (Limit{}) {
-		faster := old
+func (r *rateCheck) change(book *rulebook) {
+	l, at := book.policy.Limit, book.place.at
+	if r.limit != (Limit{}) {
+		old, faster := r.limit, r.limit
 		if l.rate().above(old.rate()) {
 			faster = l
 		}
-		// Up to r.at the old rate has leaked already.
-		from := min(p.own, r.departed)
-		if !r.any {
-			from = p.own
+		if r.any {
+			r.leak(faster.leaked(r.at-r.departed) - old.leaked(r.at-r.departed))
 		}
-		more := faster.leaked(r.at-from) - old.leaked(r.at-from)
-		r.leak(faster.leaked(max(0, p.after-r.at)) + max(0, more))
+		r.leak(faster.leaked(max(0, at-r.at)))
 	}
-	r.at = max(r.at, p.after)
-	r.limit, r.tolerance = l, l.tolerance()
+	r.at, r.limit, r.unused = at, l, 0
+	book.leaked = r.total
 }
 
 // move lets the buckets leak until an instant.
@@ -89,7 +83,7 @@ func (r *rateCheck) move(at int64) {
 }
 
 func (r *rateCheck) leak(amount float64) {
-	r.judged.leak(amount)
+	r.unused += r.judged.leak(amount)
 	r.seen.leak(amount)
 	r.since += amount
 	if r.started {
@@ -102,21 +96,27 @@ func (r *rateCheck) leak(amount float64) {
 	}
 }
 
-func (r *rateCheck) depart(c *check, d *Departure) {
-	where, cost, burst := d.place.or(d.At), float64(d.Cost), float64(r.limit.Burst)
-	at := where.own
+// depart judges a departure by the policy under which its slot was given out. If another
+// one is in force by now, with a lower rate, it need not know that. What is spared is in the
+// bucket, but came when the slot had been given out.
+func (r *rateCheck) depart(c *check, d *Departure, book, next *rulebook, spared float64) {
+	limit, where, cost := book.policy.Limit, d.place.or(d.At), float64(d.Cost)
+	burst, tolerance := float64(limit.Burst), limit.tolerance()
 	need := min(cost, burst) // a dearer job leaves when the bucket is empty
-	r.spare(where)
 	if r.any && !d.Forced {
-		r.measure(at, cost, burst-need)
+		r.measure(where.at, cost, burst-need+spared)
 	}
-	r.move(at)
-	r.judged.begin(d.At, r.tolerance)
-	r.seen.begin(d.At, r.tolerance)
-	r.departed, r.any, r.started = at, true, true
+	r.move(where.at)
+	more := 0.0
+	if next != nil {
+		more = max(0, limit.leaked(where.at-next.place.at)-(r.total-next.leaked))
+	}
+	r.judged.begin(d.At, tolerance)
+	r.seen.begin(d.At, tolerance)
+	r.departed, r.any, r.started = where.at, true, true
 	r.allowed = burst + r.total
 
-	r.early = !d.Forced && r.judged.level-r.spared+need > burst+r.tolerance
+	r.early = !d.Forced && r.judged.level+need > burst+more+spared+tolerance
 	r.seen.add(cost)
 	if r.early {
 		if r.current == nil {
@@ -126,17 +126,25 @@ func (r *rateCheck) depart(c *check, d *Departure) {
 	} else {
 		r.judged.add(cost)
 	}
-	if d.Forced {
-		r.addLate(lateCharge{where.beyond(), d.At, cost})
+	if next != nil && !r.early {
+		r.leakAhead(cost)
 	}
 	if r.current == nil || d.Forced {
 		return
 	}
-	allowed := burst + r.seen.leaked + cost - need
-	r.current.widen(r.seen.from, d.At, r.seen.cost, allowed, r.tolerance, c.policy)
+	r.current.widen(r.seen.from, d.At, r.seen.cost, burst+r.seen.leaked+more+spared+cost-need, tolerance, book.policy)
 	if r.early {
 		r.current.note(d)
 	}
+}
+
+// leakAhead credits a departure whose slot was given out before the limit in force was. Its
+// charge was in the bucket by then, and has leaked ahead of the slot.
+func (r *rateCheck) leakAhead(cost float64) {
+	ahead := min(cost, r.unused)
+	r.unused -= ahead
+	r.judged.leak(ahead)
+	r.seen.leak(ahead)
 }
 
 // measure adds up the time of departures that had to wait for the bucket and left about
@@ -144,7 +152,7 @@ func (r *rateCheck) depart(c *check, d *Departure) {
 func (r *rateCheck) measure(at int64, cost, below float64) {
 	perUnit := float64(r.limit.Period.Microseconds()) / float64(r.limit.Rate)
 	took := float64(at - r.departed)
-	late := float64(at-r.at) - (r.judged.level-r.spared-below)*perUnit
+	late := float64(at-r.at) - (r.judged.level-below)*perUnit
 	late = min(max(0, late), took)
 	if took-late > toleranceTime && late <= cost*perUnit+toleranceTime {
 		r.busy += took
@@ -152,29 +160,12 @@ func (r *rateCheck) measure(at int64, cost, below float64) {
 	}
 }
 
+// settle charges what a run cost more. Nobody waited for it.
 func (r *rateCheck) settle(s *Settlement) {
-	where := s.place.or(s.At)
-	r.move(where.own)
-	r.judged.begin(s.At, r.tolerance)
-	r.seen.begin(s.At, r.tolerance)
+	r.move(s.place.or(s.At).at)
+	tolerance := r.limit.tolerance()
+	r.judged.begin(s.At, tolerance)
+	r.seen.begin(s.At, tolerance)
 	r.judged.add(float64(s.Off))
 	r.seen.add(float64(s.Off))
-	r.addLate(lateCharge{where.beyond(), s.At, float64(s.Off)})
-}
-
-func (r *rateCheck) addLate(l lateCharge) {
-	r.late = append(r.late, l)
-	r.spared += l.cost
-}
-
-// spare finds out what a departure need not make room for: what came when its slot had been
-// given out.
-func (r *rateCheck) spare(d place) {
-	for len(r.late) > 0 && r.late[0].place.compare(d) < 0 {
-		r.spared -= r.late[0].cost
-		r.late = r.late[1:]
-	}
-	if len(r.late) == 0 {
-		r.spared = 0
-	}
 }

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// each tells of all that a history has in the order of time, and of a policy when no slot
-// is left that was given out under the one before.
+// each tells of all that a history has, in the order of time.
 func (h History) each(change func(*PolicyChange), depart func(*Departure), settle func(*Settlement)) {
 	policies, departures, settlements := h.Policies, h.Departures, h.Settlements
 	for {
@@ -19,7 +18,7 @@ func (h History) each(change func(*PolicyChange), depart func(*Departure), settl
 			}
 		}
 		if len(policies) > 0 {
-			sooner(policies[0].place.or(policies[0].At).beyond(), 1)
+			sooner(policies[0].place.or(policies[0].At), 1)
 		}
 		if len(departures) > 0 {
 			sooner(departures[0].place.or(departures[0].At), 2)
@@ -63,18 +62,16 @@ func (h History) Steps() iter.Seq[Step] {
 	return func(yield func(Step) bool) {
 		c := check{}
 		begun, first, more := false, int64(0), true
-		step := func(s Step, cost int64, at place) {
-			if !c.known || !more {
+		step := func(s Step, judged bool, cost int64, at place) {
+			begins := !begun && s.Departure != nil
+			if !judged || !more || !begun && !begins {
 				return
 			}
-			if !begun {
-				if s.Departure == nil {
-					return
-				}
-				begun, first = true, at.own
+			if begins {
+				begun, first = true, at.at
 			}
-			s.Since = time.Duration(at.own-first) * time.Microsecond
-			s.Limit = c.policy.Limit
+			s.Since = time.Duration(at.at-first) * time.Microsecond
+			s.Limit = c.now().policy.Limit
 			s.Cost, s.Allowed = c.v.Cost, float64(s.Limit.Burst)+c.rate.total
 			s.After = c.rate.judged.level
 			if s.Early {
@@ -84,11 +81,11 @@ func (h History) Steps() iter.Seq[Step] {
 			more = yield(s)
 		}
 		h.each(c.change, func(d *Departure) {
-			c.depart(d)
-			step(Step{Departure: d, At: d.At, Early: c.rate.early}, d.Cost, d.place.or(d.At))
+			judged := c.depart(d)
+			step(Step{Departure: d, At: d.At, Early: c.rate.early}, judged, d.Cost, d.place.or(d.At))
 		}, func(s *Settlement) {
-			c.settle(s)
-			step(Step{At: s.At}, s.Off, s.place.or(s.At))
+			judged := c.settle(s)
+			step(Step{At: s.At}, judged, s.Off, s.place.or(s.At))
 		})
 	}
 }

@@ -213,6 +213,13 @@ func TestVerify(t *testing.T) {
 			l.settle(0.5, 1, 1)
 			l.jobs(1, 3)
 		}, nil},
+		{"it takes the place of one that cost less", func(l *logbook) {
+			l.policy(0, "1/s", 1)
+			l.jobs(1, 0, 1, 2)
+			l.settle(1, 1, 1)
+			l.settle(1.5, -1, 2)
+			l.jobs(1, 3)
+		}, nil},
 		{"one that was given out afterwards", func(l *logbook) {
 			l.policy(0, "1/s", 1)
 			l.jobs(1, 0, 1)
@@ -283,6 +290,18 @@ func TestVerify(t *testing.T) {
 			l.policy(0.5, "1/s", 1)
 			l.jobs(1, 6)
 		}, nil},
+		{"a raised burst lets others leave before the slots that were given out", func(l *logbook) {
+			l.policy(0, "1/s", 1)
+			l.jobs(1, 0, 1)
+			l.policy(0.1, "1/s", 5)
+			l.jobs(1, 0.1, 0.1, 0.1, 1.1)
+		}, nil},
+		{"one of them too many", func(l *logbook) {
+			l.policy(0, "1/s", 1)
+			l.jobs(1, 0, 1)
+			l.policy(0.1, "1/s", 5)
+			l.jobs(1, 0.1, 0.1, 0.1, 0.1, 1.1)
+		}, []string{"rate 0-1.1: 7 > 6.1, 1 early: 7"}},
 		{"a lowered burst", func(l *logbook) {
 			l.policy(0, "1/s", 5)
 			l.jobs(1, 0, 0, 0)

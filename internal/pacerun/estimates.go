@@ -65,6 +65,9 @@ func foretold(ctx context.Context, s *sheet, e *env, p throttle.Policy, n int, c
 		return err
 	}
 	defer sys.close()
+	if err := e.start(sys, e.url); err != nil {
+		return err
+	}
 	jobs, ids := calls(r, p.Key, n)
 	receipts, err := sys.queue.EnqueueMany(ctx, jobs)
 	if err != nil {
@@ -73,9 +76,6 @@ func foretold(ctx context.Context, s *sheet, e *env, p throttle.Policy, n int, c
 	now := promise{name: "receipts", at: time.Now(), leaves: make(map[string]time.Time)}
 	for _, receipt := range receipts {
 		now.leaves[receipt.ID] = receipt.EstimatedDeparture
-	}
-	if err := e.start(sys, e.url); err != nil {
-		return err
 	}
 	var kept []promise
 	for _, c := range changes {

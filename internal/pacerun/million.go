@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
+	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/worker"
 )
 
 // What an answer may take, ms: for programs, and for people.
@@ -98,8 +101,66 @@ func keyMillion(ctx context.Context, s *sheet, e *env) error {
 			return err
 		}
 	}
-	return m.slowest(ctx, s)
+	if err := m.slowest(ctx, s); err != nil {
+		return err
+	}
+	return m.drain(ctx, s, e)
 }
+
+// drain has all jobs run, and sees what is left of their keys, in Redis and here.
+func (m *multitude) drain(ctx context.Context, s *sheet, e *env) error {
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	sys, err := newSystem(ctx, e.client, throttle.Policy{Key: throttle.AnyKey, Limit: limit("1000/s", 1000)})
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	if err := sys.queue.RemovePolicy(ctx, throttle.AnyKey); err != nil { // the live one
+		return err
+	}
+	if err := sys.schedule(); err != nil {
+		return err
+	}
+	server, err := worker.NewServer(e.client, sys.queue, worker.Config{Concurrency: 2000, Logger: logger})
+	if err != nil {
+		return err
+	}
+	sys.run("worker", func(ctx context.Context) error {
+		return server.Run(ctx, asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }))
+	})
+	started := time.Now()
+	left := func() int64 {
+		t, err := sys.queue.Stats(ctx)
+		if err != nil {
+			return 1
+		}
+		return t.Waiting + t.Delayed + t.InFlight
+	}
+	if err := until(ctx, 10*time.Minute, func() bool {
+		n := left()
+		fmt.Fprintf(os.Stderr, "\r%d jobs left  ", n)
+		return n == 0 || rest(ctx, time.Second) != nil
+	}); err != nil {
+		return err
+	}
+	s.add("drained in, s", time.Since(started).Seconds(), "", true)
+	if err := rest(ctx, 65*time.Second); err != nil { // longer than any reply is kept
+		return err
+	}
+	names, err := e.client.DBSize(ctx).Result()
+	if err != nil {
+		return err
+	}
+	s.atMost("names left in Redis", float64(names), 200)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	s.atMost("heap of the process, MiB (before: "+fmt.Sprintf("%.0f", mib(before))+")", mib(after), 1.2*mib(before)+5)
+	return nil
+}
+
+func mib(m runtime.MemStats) float64 { return float64(m.HeapAlloc) / (1 << 20) }
 
 // multitude is a system in which very many jobs wait, and a client beside it.
 type multitude struct {

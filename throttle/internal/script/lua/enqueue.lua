@@ -215,7 +215,13 @@ local function take(b, id, cost, not_before, pool, more, blob)
     return answer(0, what, n, bound, 0, whose)
   end
   redis.call('HSET', b.j, id, blob)
-  answer_for(displaced and 3 or 0, b, id, add(b, id, cost, not_before, pool, more))
+  r = add(b, id, cost, not_before, pool, more)
+  local how = displaced and 3 or 0
+  if r.state == 'w' and r.place == r.seq then -- it is the last of the line
+    answer(how, 'waiting', redis.call('ZCARD', b.w), b.backlog - cost, 0, id)
+  else
+    answer_for(how, b, id, r)
+  end
   if displaced then reply[#reply] = displaced end
 end
 

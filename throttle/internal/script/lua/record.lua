@@ -199,5 +199,5 @@ local function whereabouts(b, id, r)
     return 'delayed', 0, line, b.backlog, tonumber(redis.call('ZSCORE', b.d, id) or '') or now
   end
   local rank = redis.call('ZRANK', b.w, id) or 0
-  return 'waiting', rank + 1, rank, rank * b.backlog / math.max(1, line), 0
+  return 'waiting', rank + 1, rank, rank * (b.backlog - r.cost) / math.max(1, line - 1), 0
 end
