@@ -59,7 +59,7 @@ func TestDamagedJobGoesToTheDeadAndTheOthersGoOn(t *testing.T) {
 		require.Len(t, page.Jobs, 1)
 		dead, err := q.Job(t.Context(), "k", "000003")
 		require.NoError(t, err)
-		require.Equal(t, throttle.Job{Key: "k", ID: "000003", Cost: 1}, dead.Job)
+		require.Equal(t, throttle.Job{Key: "k", ID: "000003", Cost: 1, Pool: throttle.DefaultPool}, dead.Job)
 		require.Error(t, dead.Damaged)
 		require.Equal(t, "the stored job is damaged", page.Jobs[0].Reason)
 		require.Equal(t, 1, page.Jobs[0].Attempts)

@@ -149,6 +149,9 @@ func (q *Queue) revive(ctx context.Context, what, key, id string) error {
 	case outcome == script.Alive:
 		err = ErrAlive
 	}
+	if err == nil {
+		err = q.store.run(ctx, q.store.scripts.Note(q.store.natural(key), q.who, what, key, id))
+	}
 	if err != nil {
 		return fmt.Errorf("%s job %q of key %q: %w", what, id, key, err)
 	}

@@ -30,8 +30,8 @@ type Dedupe struct {
 	// is dead, cancelled, expired or purged is free at once. 0 means not; 1ms to MaxTTL.
 	Window time.Duration
 	// Replace puts a newer job in the place of the one that waits for its first attempt:
-	// the line goes on as it was, with the newer payload, headers, cost and pool, under
-	// the ID that it had. It means WhileWaiting.
+	// the line goes on as it was, with the newer payload, headers, cost, pool, TTL and
+	// deadline, under the ID and the priority that it had. It means WhileWaiting.
 	Replace bool
 	// Debounce delays a job by this, and each newer one replaces it and delays it anew.
 	// It means WhileWaiting. 1ms to MaxTTL; 0 means not.

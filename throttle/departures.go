@@ -113,7 +113,8 @@ func parseHistory(key string, entries []string) (History, error) {
 		}
 	}
 	if n := len(entries); n > 0 && p.out.Damaged == n {
-		return History{Key: key, Damaged: n}, fmt.Errorf("history of key %q: none of %d entries can be read: %w", key, n, errHistoryEntry)
+		err := fmt.Errorf("history of key %q: none of %d entries can be read: %w", key, n, errHistoryEntry)
+		return History{Key: key, Damaged: n}, err
 	}
 	return p.finish(), nil
 }

@@ -89,7 +89,7 @@ func (q *Queue) enqueue(ctx context.Context, jobs []Job, place func(int, error) 
 		}
 		e := script.Entry{Key: job.Key, ID: job.ID, Cost: job.Cost, Pool: job.Pool, More: job.more(), Job: stored}
 		if !job.NotBefore.IsZero() {
-			e.NotBefore = job.NotBefore.UnixMicro()
+			e.NotBefore = max(0, job.NotBefore.UnixMicro())
 		}
 		if job.Policy != nil {
 			e.Policy = job.Policy.text()

@@ -8,7 +8,7 @@ import "math"
 // that long. Within hours a job more or less before they end is a night of waiting, so
 // there it takes more steps, and for those of the hours themselves so many weeks.
 const (
-	fewSteps, manySteps = 2048, 4096
+	fewSteps, manySteps = 1024, 2048
 	stepsPerCall        = 2
 
 	manyWindows = 256
@@ -20,7 +20,7 @@ const (
 const (
 	settlingWindows, measuredWindows = 32, 64
 	settlingWeeks, measuredWeeks     = 2, 12
-	fewestRuns, allRuns              = 64, 4096
+	fewestRuns, allRuns              = 64, 1024
 )
 
 // A quota counts for its average pace within hours if an opening has so many windows of
@@ -220,12 +220,11 @@ func (f *forecast) paceOf(span, cost float64) float64 {
 			return line.slope() / cost
 		}
 		f.take(r)
-		if r.at < from || runs < fewestRuns/2 {
-			from = max(from, r.at)
+		if line.runs == 0 && (r.at < from || runs < fewestRuns/2) && runs < allRuns/4 {
 			continue
 		}
 		line.add(r)
-		if r.at > from+measured && line.runs > fewestRuns {
+		if r.at > line.begin+measured && line.runs > fewestRuns {
 			break
 		}
 	}

@@ -234,9 +234,10 @@ func (q *oracleQuota) window(at float64) (id int64, end float64) {
 	t := time.UnixMicro(int64(at)).In(q.zone)
 	y, m, d := t.Date()
 	id = int64(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / 86400)
-	next := t.Add(time.Hour).Truncate(time.Hour)
+	const step = 15 * time.Minute
+	next := t.Truncate(step).Add(step)
 	for next.In(q.zone).Day() == d {
-		next = next.Add(15 * time.Minute)
+		next = next.Add(step)
 	}
 	return id, float64(next.UnixMicro())
 }

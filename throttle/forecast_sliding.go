@@ -61,11 +61,13 @@ func newSlidingCount(q Quota, c counted, out, share, guard float64, now int64) s
 	per := float64(q.Per.Microseconds())
 	used := c.used + out
 	s := slidingCount{limit: share * float64(q.Limit), per: per, span: per + guard, grain: per / logGrain, used: share * used}
-	known := 0.0
+	known, begins := 0.0, math.Inf(-1)
 	for _, l := range c.log {
 		known += l.cost
 		at := float64(l.at - now)
-		s.log = append(s.log, entries{begins: at, at: at, cost: share * l.cost, n: 1})
+		// It began after the one before it ended, and is no longer than a grain.
+		s.log = append(s.log, entries{begins: max(begins, at-s.grain), at: at, cost: share * l.cost, n: 1})
+		begins = at
 	}
 	// What is about to leave, and what nobody told the time of.
 	if rest := share * (used - known); rest > tooLittle {
@@ -178,7 +180,7 @@ func (q *slidingCount) distance(at, cost float64) float64 {
 	q.look(at, cost)
 	s := &q.seen
 	e := &s.next
-	if e.n == 0 || e.every <= 0 || e.at-e.every < at-slack(at) || float64(s.free)*s.cost > e.cost+tooLittle {
+	if e.n == 0 || e.every <= 0 || !near(e.at-e.every, at, slack(at)) || float64(s.free)*s.cost > e.cost+tooLittle {
 		return 0
 	}
 	if s.free > 1 && (e.n < fewestEntries || e.every > 2*q.grain) {

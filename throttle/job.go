@@ -28,7 +28,7 @@ type Job struct {
 	Headers map[string]string // handed to the handler
 
 	Cost        int64         // cost units; 0 means 1, at most MaxCost
-	NotBefore   time.Time     // not to leave earlier than this; zero means at once
+	NotBefore   time.Time     // not to leave earlier than this; zero, or past, means at once
 	Timeout     time.Duration // of one attempt; 0 means the worker's default
 	MaxAttempts int           // 0 means the worker's default
 	// Priority is 0 to MaxPriority, which goes first. A job gains one for each time that
@@ -141,12 +141,11 @@ func (j Job) Validate(maxSize int) error {
 }
 
 func (j Job) validateTimes() error {
-	const years = "a time in the years 1970 to 2261"
-	if !j.NotBefore.IsZero() && !storable(j.NotBefore) {
-		return invalid("not_before", j.NotBefore.Format(time.RFC3339), years)
+	if j.NotBefore.Year() > 2261 {
+		return invalid("not_before", j.NotBefore.Format(time.RFC3339), "a time up to the year 2261")
 	}
 	if !j.Deadline.IsZero() && !storable(j.Deadline) {
-		return invalid("deadline", j.Deadline.Format(time.RFC3339), years)
+		return invalid("deadline", j.Deadline.Format(time.RFC3339), "a time in the years 1970 to 2261")
 	}
 	if j.TTL != 0 && (j.TTL < MinTTL || j.TTL > MaxTTL) {
 		return invalid("ttl", j.TTL, "%v to %v, or 0 for that of the policy", MinTTL, MaxTTL)

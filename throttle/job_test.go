@@ -53,7 +53,6 @@ func TestJobBounds(t *testing.T) {
 		"max_attempts": {func(j *throttle.Job) { j.MaxAttempts = -1 }},
 		"not_before": {
 			func(j *throttle.Job) { j.NotBefore = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC) },
-			func(j *throttle.Job) { j.NotBefore = time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC) },
 		},
 		"policy.rate":            {func(j *throttle.Job) { j.Policy = &throttle.Policy{Key: "k"} }},
 		"policy.parent":          {bringing(func(p *throttle.Policy) { p.Parent, p.Weight, p.Minimum = "acme", 2, minimum })},

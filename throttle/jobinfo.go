@@ -52,6 +52,9 @@ type Attempt struct {
 // Job looks up a job that has not ended, or ended and is kept. The error is [ErrNoJob]
 // if there is none. All instants are by the clock of Redis.
 func (q *Queue) Job(ctx context.Context, key, id string) (JobInfo, error) {
+	if err := ValidateKey(key); err != nil {
+		return JobInfo{}, err
+	}
 	var f script.Found
 	err := q.store.follow(ctx, key, func(shard int) *script.Call {
 		return q.store.scripts.Find(shard, key, id)
@@ -88,7 +91,7 @@ func jobInfo(key, id string, f script.Found) JobInfo {
 		info.At = server(f.Ended)
 	}
 	info.Job, info.Damaged = decodeJob(key, id, f.Job)
-	info.Job.Cost, info.Job.Priority = f.Cost, int(f.Priority)
+	info.Job.Cost, info.Job.Priority, info.Job.Pool = f.Cost, int(f.Priority), f.Pool
 	return info
 }
 

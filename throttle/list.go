@@ -81,7 +81,7 @@ func (q *Queue) Jobs(ctx context.Context, key, state string, page Page) (JobPage
 	}
 	var out JobPage
 	err = q.store.follow(ctx, key, func(shard int) *script.Call {
-		return q.store.scripts.List(shard, key, list, after.score(), after.Name, page.Limit)
+		return q.store.scripts.List(shard, key, list, after.score(), after.Name, page.Limit+1)
 	}, func(_ int, c *script.Call) (home int) {
 		home, out = listedJobs(key, list, page.Limit, c)
 		return home
@@ -94,6 +94,10 @@ func (q *Queue) Jobs(ctx context.Context, key, state string, page Page) (JobPage
 
 func listedJobs(key, list string, limit int, c *script.Call) (home int, page JobPage) {
 	home, toServer, first, jobs := c.Listed()
+	if len(jobs) > limit {
+		jobs = jobs[:limit]
+		page.Next = position{Score: jobs[limit-1].At, Name: jobs[limit-1].ID}.encode()
+	}
 	for i, j := range jobs {
 		out := ListedJob{
 			Key: key, ID: j.ID, State: j.State, Enqueued: time.UnixMicro(j.Enqueued + toServer),
@@ -108,9 +112,6 @@ func listedJobs(key, list string, limit int, c *script.Call) (home int, page Job
 			out.At = time.UnixMicro(j.At + toServer)
 		}
 		page.Jobs = append(page.Jobs, out)
-	}
-	if n := len(jobs); n == limit {
-		page.Next = position{Score: jobs[n-1].At, Name: jobs[n-1].ID}.encode()
 	}
 	return home, page
 }

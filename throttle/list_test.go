@@ -125,6 +125,7 @@ func TestAJobTellsOfItsAttempts(t *testing.T) {
 		require.Equal(t, began.Add(time.Minute).UnixMicro(), info.Expires.UnixMicro())
 		require.Equal(t, throttle.Job{
 			Key: "k", ID: "1", Type: "mail", Payload: []byte("body"), Headers: map[string]string{"h": "v"}, Cost: 2, Priority: 3,
+			Pool: throttle.DefaultPool,
 		}, info.Job)
 
 		s.forward(15 * time.Second)

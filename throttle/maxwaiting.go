@@ -24,13 +24,13 @@ type FullError struct {
 }
 
 func (e *FullError) Error() string {
-	whose := "of all keys"
+	whose := "in all keys"
 	if e.Key != "" {
-		whose = "of key " + strconv.Quote(e.Key)
+		whose = "in key " + strconv.Quote(e.Key)
 	}
-	text := fmt.Sprintf("%d jobs %s wait and at most %d may: %d refused", e.Waiting, whose, e.Max, e.Refused)
+	text := fmt.Sprintf("jobs refused: %d; waiting %s: %d, of at most %d", e.Refused, whose, e.Waiting, e.Max)
 	if !e.Until.IsZero() {
-		text += ", the next one leaves at " + e.Until.UTC().Format("2006-01-02T15:04:05.000Z")
+		text += "; the next one leaves at " + e.Until.UTC().Format("2006-01-02T15:04:05.000Z")
 	}
 	return text
 }

@@ -305,7 +305,7 @@ func (m *model) find(key, id string) (f script.Found, alive bool) {
 	}
 	return script.Found{
 		OK: true, Now: m.real, ShardNow: m.now, State: at.State, Position: at.Position, Jobs: jobs, Ahead: at.Ahead,
-		At: at.Wait, Attempts: r.attempt, Cost: r.cost, Enqueued: r.seq,
+		At: at.Wait, Attempts: r.attempt, Cost: r.cost, Pool: r.pool, Enqueued: r.seq,
 	}, true
 }
 

@@ -15,11 +15,14 @@ import (
 
 // A Change is an entry of the audit trail.
 type Change struct {
-	At   time.Time // by the clock of Redis, to the millisecond
-	Who  string    // see Queue.As
-	What string    // "load", "policy", "pause", "drain", "cooldown", "resume" or "purge"
-	Name string    // exact key or pattern; empty for a load of the config file
-	// Old and New are what was and what is, as people read it; empty for nothing.
+	At  time.Time // by the clock of Redis, to the millisecond
+	Who string    // see Queue.As
+	// What is "load", "policy", "pause", "drain", "cooldown", "resume", "purge", "release",
+	// "replay", "discard" or "max waiting".
+	What string
+	Name string // exact key or pattern; empty for a load of the config file
+	// Old and New are what was and what is, as people read it; empty for nothing. Of what is
+	// done with one job, New is its id.
 	Old, New string
 }
 

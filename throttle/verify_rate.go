@@ -39,6 +39,9 @@ type rateCheck struct {
 	judged span
 	seen   span
 	unused float64 // of the leak since the limit came into force
+	// Slots are rounded, by at most this cost: the limit in force and those before it may
+	// have left their rounding in the bucket since it was last empty.
+	tolerance float64
 
 	current *Violation // the one that seen tells of
 	since   float64    // what has leaked since the last departure that left too early
@@ -55,7 +58,7 @@ type rateCheck struct {
 
 // forget begins anew, as nothing is known of a time.
 func (r *rateCheck) forget() {
-	r.limit, r.judged, r.seen, r.current, r.any = Limit{}, span{}, span{}, nil, false
+	r.limit, r.tolerance, r.judged, r.seen, r.current, r.any = Limit{}, 0, span{}, span{}, nil, false
 }
 
 // change puts another limit in force. The new policy may have been known for some time
@@ -72,7 +75,8 @@ func (r *rateCheck) change(book *rulebook) {
 		}
 		r.leak(faster.leaked(max(0, at-r.at)))
 	}
-	r.at, r.limit, r.unused = at, l, 0
+	r.at, r.limit, r.unused = max(r.at, at), l, 0
+	r.tolerance = max(r.tolerance, l.tolerance())
 	book.leaked = r.total
 }
 
@@ -83,7 +87,10 @@ func (r *rateCheck) move(at int64) {
 }
 
 func (r *rateCheck) leak(amount float64) {
-	r.unused += r.judged.leak(amount)
+	if unused := r.judged.leak(amount); unused > 0 {
+		r.unused += unused
+		r.tolerance = r.limit.tolerance()
+	}
 	r.seen.leak(amount)
 	r.since += amount
 	if r.started {
@@ -101,7 +108,7 @@ func (r *rateCheck) leak(amount float64) {
 // bucket, but came when the slot had been given out.
 func (r *rateCheck) depart(c *check, d *Departure, book, next *rulebook, spared float64) {
 	limit, where, cost := book.policy.Limit, d.place.or(d.At), float64(d.Cost)
-	burst, tolerance := float64(limit.Burst), limit.tolerance()
+	burst, tolerance := float64(limit.Burst), max(r.tolerance, limit.tolerance())
 	need := min(cost, burst) // a dearer job leaves when the bucket is empty
 	if r.any && !d.Forced {
 		r.measure(where.at, cost, burst-need+spared)
@@ -132,7 +139,8 @@ func (r *rateCheck) depart(c *check, d *Departure, book, next *rulebook, spared 
 	if r.current == nil || d.Forced {
 		return
 	}
-	r.current.widen(r.seen.from, d.At, r.seen.cost, burst+r.seen.leaked+more+spared+cost-need, tolerance, book.policy)
+	allowed := burst + r.seen.leaked + more + spared + cost - need
+	r.current.widen(r.seen.from, d.At, r.seen.cost, allowed, tolerance, book.policy)
 	if r.early {
 		r.current.note(d)
 	}
@@ -163,9 +171,8 @@ func (r *rateCheck) measure(at int64, cost, below float64) {
 // settle charges what a run cost more. Nobody waited for it.
 func (r *rateCheck) settle(s *Settlement) {
 	r.move(s.place.or(s.At).at)
-	tolerance := r.limit.tolerance()
-	r.judged.begin(s.At, tolerance)
-	r.seen.begin(s.At, tolerance)
+	r.judged.begin(s.At, r.tolerance)
+	r.seen.begin(s.At, r.tolerance)
 	r.judged.add(float64(s.Off))
 	r.seen.add(float64(s.Off))
 }

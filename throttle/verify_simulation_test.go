@@ -29,31 +29,30 @@ func (s *simulation) keepsItsWord(keys ...string) {
 	}
 }
 
-// What the scripts write of their departures is clean, whatever is changed meanwhile:
-// limits, quotas, parents, holds, and what runs turn out to cost.
+// What the scripts write of their departures is clean, in every history of a family,
+// whatever happens meanwhile: limits that change, workers that stop, slots that are missed,
+// and runs that turn out to cost more or less.
 func TestHistoriesOfScriptsAreClean(t *testing.T) {
 	onBoth(t, func(d *driven) {
 		t := d.t
 		checks(t, d.few(20))
 		rapid.Check(t, func(t *rapid.T) {
 			d.reset(t)
-			drawn := func() []throttle.Policy {
-				family := drawFamily(t)
-				for i := range family {
-					family[i].History = 10_000
-				}
-				return family
+			family := drawFamily(t)
+			var keys []string
+			for i := range family {
+				family[i].History = 10_000
+				keys = append(keys, family[i].Key)
 			}
-			family := drawn()
 			d.family(t, family...)
 			s := troubled(t, d)
 			if rapid.Bool().Draw(t, "settled") {
 				s.cost = func(x departure) int64 { return rapid.Int64Range(0, 2*x.Cost).Draw(t, "true cost") }
 			}
-			for _, p := range family {
-				s.enqueue(drawJobs(t, p.Key, rapid.SampledFrom([]int64{1, 3, 30}).Draw(t, "max cost"))...)
+			for _, key := range keys {
+				s.enqueue(drawJobs(t, key, rapid.SampledFrom([]int64{1, 3, 30}).Draw(t, "max cost"))...)
 			}
-			for range rapid.IntRange(0, 3).Draw(t, "changes") {
+			for range rapid.IntRange(0, 3).Draw(t, "troubles") {
 				s.forward(between(t, 0, 3*time.Second)())
 				if rapid.Bool().Draw(t, "workers stop") {
 					s.stop()
@@ -62,16 +61,13 @@ func TestHistoriesOfScriptsAreClean(t *testing.T) {
 					continue
 				}
 				var pairs []string
-				for _, p := range drawn() {
+				for _, p := range family {
+					p.Limit = drawLimit(t)
 					pairs = append(pairs, p.Key, throttle.PolicyText(p))
 				}
 				s.call(d.scripts.Policies(0, 1, rules(pairs...)))
 			}
 			s.drain(100_000 * 24 * time.Hour)
-			var keys []string
-			for _, p := range family {
-				keys = append(keys, p.Key)
-			}
 			s.keepsItsWord(keys...)
 		})
 	})

@@ -80,7 +80,7 @@ func TestWrongUsage(t *testing.T) {
 		{"delay and instant", job("--delay", "1s", "--not-before", "2026-12-01T06:00:00Z"), "--delay and --not-before exclude each other: give one of them"},
 		{"instant in words", job("--not-before", "tomorrow"), `--not-before "tomorrow" is not allowed: want a time in RFC 3339`},
 		{"empty instant", job("--not-before", ""), `--not-before "" is not allowed`},
-		{"instant beyond 2261", job("--not-before", "2262-01-01T00:00:00Z"), `--not-before "2262-01-01T00:00:00Z" is not allowed: want a time in the years 1970 to 2261`},
+		{"instant beyond 2261", job("--not-before", "2262-01-01T00:00:00Z"), `--not-before "2262-01-01T00:00:00Z" is not allowed: want a time up to the year 2261`},
 		{"priority 10", job("--priority", "10"), "--priority 10 is not allowed: want 0 to 9"},
 		{"priority -1", job("--priority", "-1"), "--priority -1 is not allowed: want 0 to 9"},
 		{"priority in words", job("--priority", "high"), `--priority "high" is not allowed: want a whole number`},

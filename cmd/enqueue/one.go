@@ -23,7 +23,8 @@ func enqueueOne(ctx context.Context, s settings, term terminal) error {
 	case s.changed("batch"):
 		return refuse(errors.New("--batch needs --file beside it"))
 	case d.Dedupe != nil && s.id == "" && d.Dedupe.Name == "" && !d.Dedupe.Content:
-		return refuse(errors.New("what makes jobs the same one is missing, as a new id is no other job's: give --id, --dedupe or --dedupe-content"))
+		return refuse(errors.New("what makes jobs the same one is missing, as a new id is no other job's: " +
+			"give --id, --dedupe or --dedupe-content"))
 	}
 	body, err := s.body(term.in)
 	if err != nil {

@@ -29,7 +29,8 @@ func writeJSON(w io.Writer, r throttle.Receipt, line int) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(printed{
-		ID: r.ID, Key: r.Key, State: r.State, Position: r.Position, EstimatedDeparture: stamp(r.EstimatedDeparture),
+		ID: r.ID, Key: r.Key, State: r.State,
+		Position: r.Position, EstimatedDeparture: stamp(r.EstimatedDeparture),
 		Duplicate: r.Duplicate, Replaced: r.Replaced, Displaced: r.Displaced, Dropped: r.State == throttle.Dropped, Line: line,
 	})
 }

@@ -101,7 +101,7 @@ func (s *settings) defaults() (httpjob.Defaults, error) {
 		Key: s.key, URL: s.url, Method: s.method, Headers: headers,
 		Cost: s.cost, Timeout: s.timeout, Policy: policy,
 	}
-	if err := s.waiting.into(&d, s.changed); err != nil {
+	if err := s.into(&d, s.changed); err != nil {
 		return none, err
 	}
 	return d, s.asFlag(d.Validate())

@@ -21,18 +21,26 @@ type waiting struct {
 }
 
 func (w *waiting) register(f *pflag.FlagSet) {
-	f.IntVar(&w.priority, "priority", 0, fmt.Sprintf("`N` from 0 to %d, which goes first; waiting makes up for it: a job gains one for each minute, or what its policy says", throttle.MaxPriority))
+	const inRFC3339 = "in RFC 3339, such as 2026-12-01T06:00:00Z"
+	f.IntVar(&w.priority, "priority", 0,
+		fmt.Sprintf("`N` from 0 to %d, which goes first; a job gains one for each minute that it waits, or what its policy says", throttle.MaxPriority))
 	f.DurationVar(&w.delay, "delay", 0, "`DURATION` before which it does not leave, such as 1.5s")
-	f.StringVar(&w.notBefore, "not-before", "", "`TIME` before which it does not leave, in RFC 3339, such as 2026-12-01T06:00:00Z; what is past means now")
-	f.DurationVar(&w.ttl, "ttl", 0, "`DURATION` that it may wait for its first attempt; then it expires (default that of the policy)")
-	f.StringVar(&w.deadline, "deadline", "", "`TIME` at which all has to be over, in RFC 3339: no attempt begins later")
+	f.StringVar(&w.notBefore, "not-before", "", "`TIME` before which it does not leave, "+inRFC3339+"; what is past means now")
+	f.DurationVar(&w.ttl, "ttl", 0,
+		"`DURATION` that it may wait for its first attempt; then it expires (default that of the policy)")
+	f.StringVar(&w.deadline, "deadline", "", "`TIME` at which all has to be over, "+inRFC3339+": no attempt begins later")
 	f.StringVar(&w.dedupe.Name, "dedupe", "", "`NAME` that jobs which are the same one have in common (default the id)")
-	f.BoolVar(&w.dedupe.Content, "dedupe-content", false, "take jobs with the same call, headers and body, for the same one")
-	f.DurationVar(&w.dedupe.Window, "dedupe-window", 0, "`DURATION` for which a job that is done is still the same one")
-	f.BoolVar(&w.dedupe.WhileWaiting, "while-waiting", false, "take jobs for the same one only until the first begins its first attempt")
+	f.BoolVar(&w.dedupe.Content, "dedupe-content", false,
+		"take jobs with the same call, headers and body, for the same one")
+	f.DurationVar(&w.dedupe.Window, "dedupe-window", 0,
+		"`DURATION` for which a job that is done is still the same one")
+	f.BoolVar(&w.dedupe.WhileWaiting, "while-waiting", false,
+		"take jobs for the same one only until the first begins its first attempt")
 	f.BoolVar(&w.dedupe.Replace, "replace", false, "put the newer one in the place of the one that waits")
-	f.DurationVar(&w.dedupe.Debounce, "debounce", 0, "`DURATION` to delay the job by, and anew each time that a newer one replaces it")
-	f.DurationVar(&w.dedupe.MaxDebounce, "max-debounce", 0, "`DURATION` that newer ones can put it off in all (default ten times --debounce)")
+	f.DurationVar(&w.dedupe.Debounce, "debounce", 0,
+		"`DURATION` to delay the job by, and anew each time that a newer one replaces it")
+	f.DurationVar(&w.dedupe.MaxDebounce, "max-debounce", 0,
+		"`DURATION` that newer ones can put it off in all (default ten times --debounce)")
 }
 
 // dedupeFlags are those of which one alone makes jobs known by more than an id.

@@ -122,7 +122,7 @@ func TestOneJobForAFullKey(t *testing.T) {
 	got := enqueue("refuse", "b")
 	require.Equal(t, exitSomeFailed, got.code)
 	require.Empty(t, got.out)
-	require.Regexp(t, `^enqueue: 1 jobs of key "refuse" wait and at most 1 may: 1 refused, the next one leaves at \d{4}-\S+Z\n$`, got.err)
+	require.Regexp(t, `^enqueue: jobs refused: 1; waiting in key "refuse": 1, of at most 1; the next one leaves at \d{4}-\S+Z\n$`, got.err)
 
 	got = enqueue("oldest", "b")
 	require.Equal(t, result{out: got.out}, got)
@@ -138,7 +138,7 @@ func TestOneJobForAFullKey(t *testing.T) {
 	require.NoError(t, q.SetMaxWaiting(t.Context(), 3))
 	got = enqueue("another", "a")
 	require.Equal(t, exitSomeFailed, got.code)
-	require.Contains(t, got.err, "3 jobs of all keys wait and at most 3 may: 1 refused")
+	require.Contains(t, got.err, "jobs refused: 1; waiting in all keys: 3, of at most 3")
 }
 
 // Lines that a full key refuses fail, each with its number, and the rest goes on.
@@ -167,9 +167,9 @@ func TestManyForFullKeys(t *testing.T) {
 	complaints := strings.Split(strings.TrimSpace(got.err), "\n")
 	require.Len(t, complaints, 4)
 	for i, want := range []string{
-		`line 3: 2 jobs of key "refuse" wait and at most 2 may: 1 refused, the next one leaves at `,
+		`line 3: jobs refused: 1; waiting in key "refuse": 2, of at most 2; the next one leaves at `,
 		`line 4: no new jobs are taken, until it is resumed, by key "drained"`,
-		`line 9: 2 jobs of key "refuse" wait and at most 2 may: 1 refused`,
+		`line 9: jobs refused: 1; waiting in key "refuse": 2, of at most 2`,
 		"3 lines failed: 6 jobs enqueued, 1 replaced, 1 displaced, 1 dropped",
 	} {
 		require.Contains(t, complaints[i], want)
@@ -185,7 +185,7 @@ func TestManyAboveTheBoundOnAllKeys(t *testing.T) {
 	got := command(t.Context(), strings.Repeat("{\"key\":\"k\"}\n", 5), "--file", "-", "--url", "http://example.com", "--json")
 	require.Equal(t, exitSomeFailed, got.code)
 	require.Equal(t, 3, strings.Count(got.out, "\n"))
-	require.Contains(t, got.err, "enqueue: line 4: 3 jobs of all keys wait and at most 3 may: 1 refused")
+	require.Contains(t, got.err, "enqueue: line 4: jobs refused: 1; waiting in all keys: 3, of at most 3")
 	require.Contains(t, got.err, "enqueue: line 5: ")
 	require.Contains(t, got.err, "2 lines failed: 3 jobs enqueued\n")
 
@@ -201,9 +201,9 @@ func TestRefusals(t *testing.T) {
 	require.ErrorIs(t, r.of("d"), throttle.ErrDraining)
 	require.ErrorIs(t, r.of("d"), throttle.ErrDraining)
 	for range 2 {
-		require.EqualError(t, r.of("f"), `7 jobs of key "f" wait and at most 7 may: 1 refused`)
+		require.EqualError(t, r.of("f"), `jobs refused: 1; waiting in key "f": 7, of at most 7`)
 	}
-	require.ErrorContains(t, r.of("x"), "of all keys")
+	require.ErrorContains(t, r.of("x"), "in all keys")
 	require.NoError(t, r.of("f"), "it was lost")
 	require.NoError(t, r.of("x"))
 }

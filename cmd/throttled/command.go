@@ -92,7 +92,7 @@ func newRoot(term terminal) *cobra.Command {
 	root.SetErr(term.err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badValue(err) })
 	root.AddCommand(newServe(term), newPolicy(term), newPause(term), newResume(term), newDrain(term), newCoolDown(term),
-		newPurge(term), newMaxWaiting(term), newKeys(term), newJobs(term), newDead(term), newStats(term), newExplain(term), newVerify(term), newHolds(term), newTrail(term), newRepair(term))
+		newPurge(term), newMaxWaiting(term), newKeys(term), newJobs(term), newDead(term), newStats(term), newPlan(term), newExplain(term), newVerify(term), newHolds(term), newTrail(term), newRepair(term))
 	return root
 }
 

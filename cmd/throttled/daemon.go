@@ -76,8 +76,8 @@ type part struct {
 	run  func(context.Context) error
 }
 
-// start makes everything ready. The policies come last: a start that fails has
-// stored none.
+// start makes everything ready. What is stored comes last: a start that fails for another
+// reason has stored nothing.
 func (d *daemon) start(ctx context.Context) ([]part, error) {
 	if err := d.listen(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (d *daemon) start(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.storePolicies(ctx, &d.settings.config); err != nil {
+	if err := d.store(ctx, &d.settings.config); err != nil {
 		if errors.Is(err, throttle.ErrInvalid) {
 			return nil, fail(exitInvalid, "%w", d.located(err, &d.settings.config))
 		}
@@ -104,13 +104,35 @@ func (d *daemon) ownPolicies(c *config.Config) bool {
 	return d.settings.scheduler && c.Policies != nil
 }
 
-func (d *daemon) storePolicies(ctx context.Context, c *config.Config) error {
-	if !d.ownPolicies(c) {
-		return nil
-	}
+// ownBound tells whether this process stores the bound on what waits that a file has.
+func (d *daemon) ownBound(c *config.Config) bool {
+	return d.settings.scheduler && c.MaxWaiting != nil
+}
+
+// store puts in force what a config file says for all processes.
+func (d *daemon) store(ctx context.Context, c *config.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	return d.queue.SetPolicies(ctx, c.Policies)
+	if d.ownPolicies(c) {
+		if err := d.queue.SetPolicies(ctx, c.Policies); err != nil {
+			return err
+		}
+	}
+	if d.ownBound(c) {
+		return d.queue.SetMaxWaiting(ctx, *c.MaxWaiting)
+	}
+	return nil
+}
+
+// boundText is the bound on what waits, for the log.
+func (d *daemon) boundText(c *config.Config) string {
+	switch {
+	case !d.ownBound(c):
+		return "as stored"
+	case *c.MaxWaiting == 0:
+		return "none"
+	}
+	return strconv.FormatInt(*c.MaxWaiting, 10)
 }
 
 // located makes a refusal of policies begin with the place in the file, or with the
@@ -143,7 +165,7 @@ func (d *daemon) announce(parts []part) {
 		listening = d.listener.Addr().String()
 	}
 	d.logger.Info("started", "redis", redacted(d.redisURL), "shards", shards,
-		"policies", policies, "parts", strings.Join(names, ","), "listen", listening)
+		"policies", policies, "max_waiting", d.boundText(&d.settings.config), "parts", strings.Join(names, ","), "listen", listening)
 }
 
 func (d *daemon) listen() error {
@@ -217,8 +239,13 @@ func (d *daemon) origin(path string) string {
 
 // parts makes the ones that this process was set to run.
 func (d *daemon) parts() (parts []part, err error) {
+	if err := d.registry.Register(worker.NewStoredCollector(d.queue)); err != nil {
+		return nil, fail(exitFailed, "metrics: %w", err)
+	}
 	if d.settings.scheduler {
-		scheduler, err := throttle.NewScheduler(d.queue, worker.NewDispatcher(d.client), throttle.SchedulerConfig{})
+		scheduler, err := throttle.NewScheduler(d.queue, worker.NewDispatcher(d.client), throttle.SchedulerConfig{
+			DeadLetters: d.settings.config.DeadLetters,
+		})
 		if err != nil {
 			return nil, fail(exitFailed, "scheduler: %w", err)
 		}

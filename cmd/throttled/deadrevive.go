@@ -22,7 +22,8 @@ const deadReplayExamples = `  throttled dead replay billing evt_7 evt_9
 
 func newDeadReplay(term terminal) *cobra.Command {
 	return revival{
-		name: "replay", outcome: "replayed", long: deadReplayHelp, example: deadReplayExamples, short: "Put dead letters back into line",
+		name: "replay", outcome: "replayed", short: "Put dead letters back into line",
+		long: deadReplayHelp, example: deadReplayExamples,
 		one: (*throttle.Queue).Replay, all: (*throttle.Queue).ReplayAll,
 	}.command(term)
 }
@@ -35,7 +36,8 @@ const deadDiscardExamples = `  throttled dead discard billing evt_7
 
 func newDeadDiscard(term terminal) *cobra.Command {
 	return revival{
-		name: "discard", outcome: "discarded", long: deadDiscardHelp, example: deadDiscardExamples, short: "Throw dead letters away",
+		name: "discard", outcome: "discarded", short: "Throw dead letters away",
+		long: deadDiscardHelp, example: deadDiscardExamples,
 		one: (*throttle.Queue).Discard, all: (*throttle.Queue).DiscardAll, asks: true,
 	}.command(term)
 }
@@ -53,7 +55,8 @@ func (r revival) command(term terminal) *cobra.Command {
 	var all, yes bool
 	return request{
 		use:   r.name + " {KEY ID...|KEY --all|--all} [flags]",
-		short: r.short, long: r.long, example: r.example, codes: someJobs, args: []string{"[KEY]", "[ID...]"}, changes: true,
+		short: r.short, long: r.long, example: r.example, codes: someJobs,
+		args: []string{"[KEY]", "[ID...]"}, changes: true,
 		flags: func(set *pflag.FlagSet) {
 			set.BoolVar(&all, "all", false, "all dead letters of the key, or of all keys if none is given")
 			if r.asks {

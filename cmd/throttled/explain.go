@@ -31,7 +31,8 @@ const explainExamples = `  throttled explain billing
 
 func newExplain(term terminal) *cobra.Command {
 	return request{
-		use: "explain KEY [ID] [flags]", short: "Tell what governs a key and what holds its jobs", long: explainHelp, example: explainExamples,
+		use: "explain KEY [ID] [flags]", short: "Tell what governs a key and what holds its jobs",
+		long: explainHelp, example: explainExamples,
 		args: []string{"KEY", "[ID]"}, check: key,
 		run: func(ctx context.Context, c *conn, args []string) (err error) {
 			var e throttle.Explanation
@@ -113,15 +114,16 @@ func jobText(e throttle.Explanation) string {
 func whatHolds(e throttle.Explanation, now time.Time, asked bool) string {
 	holder := shown(e.Holder)
 	text, known := map[throttle.Cause]string{
-		throttle.ByNothing:   "is about to leave",
-		throttle.ByRate:      "waits for the rate of " + holder,
-		throttle.ByQuota:     "waits for a quota of " + holder,
-		throttle.ByParent:    "waits for its turn under " + holder,
-		throttle.ByPause:     "is kept by a pause, at " + holder,
-		throttle.ByCoolDown:  "waits for the end of a cool-down, at " + holder,
-		throttle.ByHours:     "waits for the hours of " + holder,
-		throttle.ByInFlight:  "waits for one in flight to end, at " + holder,
-		throttle.ByOrder:     "waits for an earlier job to end, as " + holder + " is ordered: one that fails holds the line until it is done or given up",
+		throttle.ByNothing:  "is about to leave",
+		throttle.ByRate:     "waits for the rate of " + holder,
+		throttle.ByQuota:    "waits for a quota of " + holder,
+		throttle.ByParent:   "waits for its turn under " + holder,
+		throttle.ByPause:    "is kept by a pause, at " + holder,
+		throttle.ByCoolDown: "waits for the end of a cool-down, at " + holder,
+		throttle.ByHours:    "waits for the hours of " + holder,
+		throttle.ByInFlight: "waits for one in flight to end, at " + holder,
+		throttle.ByOrder: "waits for an earlier job to end, as " + holder +
+			" is ordered: one that fails holds the line until it is done or given up",
 		throttle.ByDelay:     "is delayed, as all are",
 		throttle.ByWorkers:   "waits, as no worker takes the jobs that were released: is one running for their pool?",
 		throttle.ByScheduler: "waits, as no scheduler releases it: is one running?",

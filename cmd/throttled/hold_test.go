@@ -104,6 +104,56 @@ func TestPurge(t *testing.T) {
 	require.Equal(t, `"c\x1b[2J": 1 job removed`+"\n", ask(t, r, "purge", "c"+escape, "--yes"))
 }
 
+// Flags choose among the jobs of a key; what fits all of them goes.
+func TestPurgeWhere(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	q := openAt(t, r)
+	now, err := r.Client().Time(t.Context()).Result()
+	require.NoError(t, err)
+	add := func(id, kind string, delay time.Duration) {
+		job := throttle.Job{Key: "k", ID: id, Type: kind}
+		if delay > 0 {
+			job.NotBefore = now.Add(delay)
+		}
+		_, err := q.Enqueue(t.Context(), job)
+		require.NoError(t, err)
+	}
+	left := func() (ids []string) {
+		for _, state := range []string{throttle.Waiting, throttle.Delayed} {
+			page, err := q.Jobs(t.Context(), "k", state, throttle.Page{})
+			require.NoError(t, err)
+			for _, j := range page.Jobs {
+				ids = append(ids, j.ID)
+			}
+		}
+		return ids
+	}
+	add("a-1", "x", 0)
+	add("a-2", "y", 0)
+	add("b-1", "y", 0)
+	add("a-3", "y", time.Hour)
+	add("b-2", "x", time.Hour)
+	for _, step := range []struct {
+		flags []string
+		want  string
+		left  []string
+	}{
+		{[]string{"--before", "1h"}, "k: 0 jobs removed\n", []string{"a-1", "a-2", "b-1", "a-3", "b-2"}},
+		{[]string{"--before", "2001-01-01T00:00:00Z", "--json"}, text(`{"name":"k","removed":0}`), []string{"a-1", "a-2", "b-1", "a-3", "b-2"}},
+		{[]string{"--id-prefix", "a-", "--type", "y", "--state", "waiting"}, "k: 1 job removed\n", []string{"a-1", "b-1", "a-3", "b-2"}},
+		{[]string{"--state", "delayed", "--type", "x"}, "k: 1 job removed\n", []string{"a-1", "b-1", "a-3"}},
+		{[]string{"--type", "x", "--before", now.Add(time.Hour).Format(time.RFC3339)}, "k: 1 job removed\n", []string{"b-1", "a-3"}},
+		{[]string{"--before", "1us"}, "k: 2 jobs removed\n", nil},
+	} {
+		require.Equal(t, step.want, ask(t, r, append([]string{"purge", "k", "--yes"}, step.flags...)...))
+		require.Equal(t, step.left, left(), "%v", step.flags)
+	}
+	code, _, stderr := try(t, r, "purge", "k", "--yes", "--before", "9999-01-01T00:00:00Z")
+	require.Equal(t, exitInvalid, code)
+	require.Contains(t, stderr, `--before "9999-01-01T00:00:00Z" is not allowed: want a time in the years 1970 to 2261`)
+	require.Regexp(t, `purge +k +- +jobs: 1 \(state waiting, type y, id a-\*\)`, ask(t, r, "trail"))
+}
+
 func TestRepair(t *testing.T) {
 	r := throttletest.StartRedis(t)
 	q := openAt(t, r)

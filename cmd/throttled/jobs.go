@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -14,8 +15,8 @@ its id. throttled purge removes many at once, and throttled dead is about those 
 keys that were given up.`
 
 func newJobs(term terminal) *cobra.Command {
-	return group("jobs", "Look at the jobs of a key and act on them", jobsHelp, newJobsList(term), newJobGet(term, "jobs"),
-		newJobsCancel(term), newJobsFront(term), newJobsRelease(term), newJobsPriority(term))
+	return group("jobs", "Look at the jobs of a key and act on them", jobsHelp,
+		newJobsList(term), newJobGet(term, "jobs"), newJobsCancel(term), newJobsFront(term), newJobsRelease(term), newJobsPriority(term))
 }
 
 // A doneToJob is a line of the JSON of what was done to jobs.
@@ -39,8 +40,11 @@ func (c *conn) eachJob(key string, ids []string, do func(id string) (outcome, wa
 			failed = append(failed, err)
 			continue
 		}
+		if err != nil && len(failed) > 0 {
+			return fmt.Errorf("%w; before that: %s", err, errors.Join(failed...).Error()) // the exit code is of err
+		}
 		if err != nil {
-			return errors.Join(append(failed, err)...)
+			return err
 		}
 	}
 	switch {
@@ -66,7 +70,9 @@ func (c *conn) printDone(d doneToJob) error {
 const someJobs = "\n  1    some jobs were not there, or in no state for it; the rest is done"
 
 // each is the run of a request whose arguments are a key and ids.
-func each(outcome string, do func(*throttle.Queue, context.Context, string, string) error) func(context.Context, *conn, []string) error {
+func each(
+	outcome string, do func(q *throttle.Queue, ctx context.Context, key, id string) error,
+) func(context.Context, *conn, []string) error {
 	return func(ctx context.Context, c *conn, args []string) error {
 		return c.eachJob(args[0], args[1:], func(id string) (string, string, error) {
 			return outcome, "", do(c.queue, ctx, args[0], id)

@@ -17,8 +17,8 @@ const jobsCancelExamples = `  throttled jobs cancel billing evt_1 evt_2
 
 func newJobsCancel(term terminal) *cobra.Command {
 	return request{
-		use: "cancel KEY ID... [flags]", short: "End jobs", long: jobsCancelHelp, example: jobsCancelExamples, codes: someJobs,
-		args: []string{"KEY", "ID..."}, check: key,
+		use: "cancel KEY ID... [flags]", short: "End jobs",
+		long: jobsCancelHelp, example: jobsCancelExamples, codes: someJobs, args: []string{"KEY", "ID..."}, check: key,
 		run: func(ctx context.Context, c *conn, args []string) error {
 			return c.eachJob(args[0], args[1:], func(id string) (outcome, was string, err error) {
 				was, err = c.queue.Cancel(ctx, args[0], id)

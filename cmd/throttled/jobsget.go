@@ -29,7 +29,8 @@ const jobGetExamples = `  throttled %[1]s get billing evt_7
 func newJobGet(term terminal, under string) *cobra.Command {
 	var payload, headers bool
 	return request{
-		use: "get KEY ID [flags]", short: "Show a job and its attempts", long: jobGetHelp, example: fmt.Sprintf(jobGetExamples, under),
+		use: "get KEY ID [flags]", short: "Show a job and its attempts",
+		long: jobGetHelp, example: fmt.Sprintf(jobGetExamples, under),
 		args: []string{"KEY", "ID"},
 		flags: func(set *pflag.FlagSet) {
 			set.BoolVar(&payload, "payload", false, "print nothing but the payload, as it is")
@@ -96,11 +97,12 @@ type attemptView struct {
 
 func jobOf(i throttle.JobInfo) jobView {
 	v := jobView{
-		Key: i.Key, ID: i.ID, State: i.State, Position: i.Position, EstimatedDeparture: stampUnlessZero(i.EstimatedDeparture),
-		Type: i.Job.Type, Priority: i.Job.Priority, Cost: i.Job.Cost, Attempts: i.Attempts, MaxAttempts: i.Job.MaxAttempts,
-		Timeout: briefUnlessZero(i.Job.Timeout), Last: i.Last, Enqueued: stampUnlessZero(i.Enqueued), At: stampUnlessZero(i.At),
-		Expires: stampUnlessZero(i.Expires), Reason: i.Reason, PayloadBytes: len(i.Job.Payload), Headers: i.Job.Headers,
-		History: []attemptView{},
+		Key: i.Key, ID: i.ID, State: i.State,
+		Position: i.Position, EstimatedDeparture: stampUnlessZero(i.EstimatedDeparture),
+		Type: i.Job.Type, Priority: i.Job.Priority, Cost: i.Job.Cost,
+		Attempts: i.Attempts, MaxAttempts: i.Job.MaxAttempts, Timeout: briefUnlessZero(i.Job.Timeout), Last: i.Last,
+		Enqueued: stampUnlessZero(i.Enqueued), At: stampUnlessZero(i.At), Expires: stampUnlessZero(i.Expires),
+		Reason: i.Reason, PayloadBytes: len(i.Job.Payload), Headers: i.Job.Headers, History: []attemptView{},
 	}
 	if i.Damaged != nil {
 		v.Damaged = i.Damaged.Error()
@@ -132,8 +134,11 @@ func (c *conn) printJob(i throttle.JobInfo) error {
 		add("departure", v.EstimatedDeparture+" (estimated)")
 	}
 	add("enqueued", v.Enqueued)
-	if v.Expires != "" {
-		add("expires", v.Expires+" (if no attempt has begun by then, or at its deadline)")
+	switch {
+	case v.Expires != "" && v.Attempts == 0:
+		add("expires", v.Expires+" (unless it leaves before)")
+	case v.Expires != "":
+		add("deadline", v.Expires)
 	}
 	if v.Type != "" {
 		add("type", shown(v.Type))

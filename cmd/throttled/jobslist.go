@@ -48,7 +48,8 @@ func newJobsList(term terminal) *cobra.Command {
 	var page pageFlags
 	state := throttle.Waiting
 	return request{
-		use: "list KEY [flags]", short: "List the jobs of a key in one state", long: jobsListHelp, example: jobsListExamples,
+		use: "list KEY [flags]", short: "List the jobs of a key in one state",
+		long: jobsListHelp, example: jobsListExamples,
 		args: []string{"KEY"},
 		flags: func(set *pflag.FlagSet) {
 			set.StringVar(&state, "state", state, "`STATE`: "+strings.Join(listable, ", "))
@@ -126,8 +127,8 @@ func (c *conn) printJobs(page throttle.JobPage, columns []column) error {
 	for _, j := range page.Jobs {
 		if c.json {
 			if err := c.object(listedJob{
-				Key: j.Key, ID: j.ID, State: j.State, Position: j.Position, At: stampUnlessZero(j.At), Enqueued: stampUnlessZero(j.Enqueued),
-				Attempts: j.Attempts, Cost: j.Cost, Priority: j.Priority, Reason: j.Reason,
+				Key: j.Key, ID: j.ID, State: j.State, Position: j.Position,
+				At: stampUnlessZero(j.At), Enqueued: stampUnlessZero(j.Enqueued), Attempts: j.Attempts, Cost: j.Cost, Priority: j.Priority, Reason: j.Reason,
 			}); err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -11,15 +12,20 @@ import (
 	"github.com/weirq/weir/throttle"
 )
 
-const jobsFrontHelp = `Front has waiting jobs leave next, under the limit of their key: of several, the last one
-named goes first. One that is delayed does once its delay is over.`
+const jobsFrontHelp = `Front has waiting jobs leave next, under the limit of their key and in the order in which
+they are named. One that is delayed does once its delay is over.`
 
-const jobsFrontExamples = `  throttled jobs front billing evt_7`
+const jobsFrontExamples = `  throttled jobs front billing evt_7 evt_9`
 
 func newJobsFront(term terminal) *cobra.Command {
 	return request{
-		use: "front KEY ID... [flags]", short: "Have waiting jobs leave next", long: jobsFrontHelp, example: jobsFrontExamples, codes: someJobs,
-		args: []string{"KEY", "ID..."}, check: key, run: each("moved to the front", (*throttle.Queue).MoveToFront),
+		use: "front KEY ID... [flags]", short: "Have waiting jobs leave next",
+		long: jobsFrontHelp, example: jobsFrontExamples, codes: someJobs,
+		args: []string{"KEY", "ID..."}, check: key,
+		run: func(ctx context.Context, c *conn, args []string) error {
+			slices.Reverse(args[1:]) // each goes before those that were moved already
+			return each("moved to the front", (*throttle.Queue).MoveToFront)(ctx, c, args)
+		},
 	}.command(term)
 }
 
@@ -31,8 +37,9 @@ const jobsReleaseExamples = `  throttled jobs release billing evt_7 --by 'ann, t
 
 func newJobsRelease(term terminal) *cobra.Command {
 	return request{
-		use: "release KEY ID... [flags]", short: "Have jobs leave at once, past the limit", long: jobsReleaseHelp, example: jobsReleaseExamples,
-		codes: someJobs, args: []string{"KEY", "ID..."}, changes: true, check: key, run: each("released", (*throttle.Queue).ReleaseNow),
+		use: "release KEY ID... [flags]", short: "Have jobs leave at once, past the limit",
+		long: jobsReleaseHelp, example: jobsReleaseExamples, codes: someJobs, args: []string{"KEY", "ID..."},
+		changes: true, check: key, run: each("released", (*throttle.Queue).ReleaseNow),
 	}.command(term)
 }
 
@@ -45,11 +52,12 @@ const jobsPriorityExamples = `  throttled jobs priority billing evt_7 9`
 func newJobsPriority(term terminal) *cobra.Command {
 	var p int
 	return request{
-		use: "priority KEY ID P [flags]", short: "Change the priority of a job", long: jobsPriorityHelp, example: jobsPriorityExamples,
-		args: []string{"KEY", "ID", "P"},
+		use: "priority KEY ID P [flags]", short: "Change the priority of a job",
+		long: jobsPriorityHelp, example: jobsPriorityExamples, args: []string{"KEY", "ID", "P"},
 		check: func(args []string, set *pflag.FlagSet) (err error) {
 			if p, err = strconv.Atoi(args[2]); err != nil || p < 0 || p > throttle.MaxPriority {
-				return fmt.Errorf("P %q is not allowed: want a whole number from 0 to %d", args[2], throttle.MaxPriority)
+				want := fmt.Sprintf("a whole number from 0 to %d", throttle.MaxPriority)
+				return &throttle.InvalidError{Field: "P", Value: args[2], Allowed: want}
 			}
 			return key(args, set)
 		},

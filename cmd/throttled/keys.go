@@ -107,8 +107,8 @@ func (c *conn) printKeys(page throttle.KeyPage) error {
 
 func keyOf(k throttle.KeyInfo) keyView {
 	v := keyView{
-		Key: k.Key, Waiting: k.Waiting, Delayed: k.Delayed, InFlight: k.InFlight, Kept: k.Kept, Level: k.Level, Backlog: k.Backlog,
-		Oldest: stampUnlessZero(k.Oldest), Empty: stampUnlessZero(k.Empty), Policy: viewOf(k.Policy, ""),
+		Key: k.Key, Waiting: k.Waiting, Delayed: k.Delayed, InFlight: k.InFlight, Kept: k.Kept,
+		Level: k.Level, Backlog: k.Backlog, Oldest: stampUnlessZero(k.Oldest), Empty: stampUnlessZero(k.Empty), Policy: viewOf(k.Policy, ""),
 	}
 	if !k.Oldest.IsZero() {
 		v.OldestSeconds = max(0, k.At.Sub(k.Oldest)).Seconds()

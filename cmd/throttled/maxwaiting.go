@@ -25,14 +25,15 @@ const maxWaitingExamples = `  throttled max-waiting
 func newMaxWaiting(term terminal) *cobra.Command {
 	most := int64(-1)
 	return request{
-		use: "max-waiting [N] [flags]", short: "Show or set how many jobs may wait in all keys", long: maxWaitingHelp, example: maxWaitingExamples,
-		args: []string{"[N]"}, changes: true,
+		use: "max-waiting [N] [flags]", short: "Show or set how many jobs may wait in all keys",
+		long: maxWaitingHelp, example: maxWaitingExamples, args: []string{"[N]"}, changes: true,
 		check: func(args []string, _ *pflag.FlagSet) (err error) {
 			if len(args) == 0 {
 				return nil
 			}
 			if most, err = strconv.ParseInt(args[0], 10, 64); err != nil || most < 0 || most > throttle.MaxWaitingBound {
-				return fmt.Errorf("N %q is not allowed: want a whole number from 1 to %d, or 0 for no bound", args[0], throttle.MaxWaitingBound)
+				want := fmt.Sprintf("a whole number from 1 to %d, or 0 for no bound", throttle.MaxWaitingBound)
+				return &throttle.InvalidError{Field: "N", Value: args[0], Allowed: want}
 			}
 			return nil
 		},

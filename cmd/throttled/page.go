@@ -39,7 +39,7 @@ func (c *conn) next(cursor string) error {
 			Next string `json:"next"`
 		}{cursor})
 	}
-	return c.line("there are more: --cursor %s", cursor)
+	return c.line("to go on: --cursor %s", cursor)
 }
 
 // asFlag makes a refusal of one of some fields name the flag that gives it.
@@ -57,5 +57,5 @@ func asFlag(err error, fields ...string) error {
 }
 
 // pageHelp tells of lists in --json.
-const pageHelp = `A list that goes on ends with the cursor to go on from, for --cursor; in --json that is
+const pageHelp = `A list that may go on ends with the cursor to go on from, for --cursor; in --json that is
 a last line with nothing but "next".`

@@ -36,7 +36,8 @@ func (f *purgeFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.filter.State, "state", "", "`STATE`, waiting or delayed (default both)")
 	set.StringVar(&f.filter.Type, "type", "", "`TYPE` of job, such as http")
 	set.StringVar(&f.filter.Prefix, "id-prefix", "", "`TEXT` that their ids begin with")
-	set.StringVar(&f.before, "before", "", "`TIME|AGE`: enqueued before a time in RFC 3339, or longer ago than a duration such as 24h")
+	set.StringVar(&f.before, "before", "",
+		"`TIME|AGE`: enqueued before a time in RFC 3339, or longer ago than a duration such as 24h")
 }
 
 func (f *purgeFlags) check(set *pflag.FlagSet) error {
@@ -60,7 +61,8 @@ func (f *purgeFlags) check(set *pflag.FlagSet) error {
 	}
 	f.age = 0
 	if f.filter.Before, err = time.Parse(time.RFC3339, f.before); err != nil {
-		return fmt.Errorf("--before %q is not allowed: want a time in RFC 3339, such as 2026-12-01T06:00:00Z, or a duration above 0, such as 24h", f.before)
+		return fmt.Errorf("--before %q is not allowed: want a time in RFC 3339, such as 2026-12-01T06:00:00Z, "+
+			"or a duration above 0, such as 24h", f.before)
 	}
 	return nil
 }
@@ -68,7 +70,8 @@ func (f *purgeFlags) check(set *pflag.FlagSet) error {
 func newPurge(term terminal) *cobra.Command {
 	var f purgeFlags
 	return request{
-		use: "purge NAME --yes [flags]", short: "Remove the waiting jobs of keys for good", long: purgeHelp, example: purgeExamples,
+		use: "purge NAME --yes [flags]", short: "Remove the waiting jobs of keys for good",
+		long: purgeHelp, example: purgeExamples,
 		args: []string{"NAME"}, changes: true, flags: f.register,
 		check: func(args []string, set *pflag.FlagSet) error {
 			if err := f.check(set); err != nil {

@@ -24,9 +24,9 @@ func (d *daemon) reloads(ctx context.Context) error {
 	}
 }
 
-// reload puts the policies that the config file has now in force, in place of those
-// that were loaded before, and returns those that are. Other settings need a restart.
-// One record tells what came of it.
+// reload puts in force what the config file says now for all processes: the policies, in
+// place of those that were loaded before, and the bound on what waits. It returns the
+// policies that are. Other settings need a restart. One record tells what came of it.
 func (d *daemon) reload(ctx context.Context, loaded []throttle.Policy) []throttle.Policy {
 	logger := d.logger.With("config", d.settings.file)
 	if d.settings.file == "" {
@@ -38,7 +38,7 @@ func (d *daemon) reload(ctx context.Context, loaded []throttle.Policy) []throttl
 		logger.Error("reload refused", "problems", problems(err))
 		return loaded
 	}
-	if err := d.storePolicies(ctx, &s.config); err != nil {
+	if err := d.store(ctx, &s.config); err != nil {
 		if errors.Is(err, throttle.ErrInvalid) {
 			logger.Error("reload refused", "problems", problems(d.located(err, &s.config)))
 		} else {
@@ -53,7 +53,7 @@ func (d *daemon) reload(ctx context.Context, loaded []throttle.Policy) []throttl
 		changes = compared(loaded, s.config.Policies)
 		loaded = s.config.Policies
 	}
-	attributes := append([]any{"policies", policies}, changes...)
+	attributes := append([]any{"policies", policies, "max_waiting", d.boundText(&s.config)}, changes...)
 	if paths := config.Changed(d.settings.config, s.config); len(paths) > 0 {
 		level = slog.LevelWarn
 		attributes = append(attributes, "needs_restart", paths)

@@ -69,7 +69,7 @@ func TestHangupReloadsThePolicies(t *testing.T) {
 
 	rewrite(t, file, "policies: [{key: a, rate: 2/s}, {key: b, rate: 1/s}, {key: d, rate: 4/s}]\n")
 	require.Equal(t, map[string]any{
-		"level": "INFO", "msg": "reloaded", "config": file, "policies": "3", "added": 1.0, "changed": 1.0, "removed": 1.0,
+		"level": "INFO", "msg": "reloaded", "config": file, "policies": "3", "max_waiting": "as stored", "added": 1.0, "changed": 1.0, "removed": 1.0,
 	}, p.reloaded(t))
 	requireLimit(t, q, "a", "2/s burst 1")
 	requireLimit(t, q, "c", throttle.DefaultPolicy.Limit.String())
@@ -78,7 +78,7 @@ func TestHangupReloadsThePolicies(t *testing.T) {
 	refused := p.reloaded(t)
 	require.Equal(t, []any{
 		file + `:3:18: policies[1].rate "0/s" is not allowed: want N/s, N/m, N/h, N/d or N/DURATION, such as 100/s or 1/24h, with N a whole number from 1 to 1000000000 and DURATION from 1ms to 8784h`,
-		file + ":4:1: nope is not a known field: want http, policies, redis, shards, worker",
+		file + ":4:1: nope is not a known field: want dead_letters, http, max_waiting, policies, redis, shards, worker",
 	}, refused["problems"])
 	delete(refused, "problems")
 	require.Equal(t, map[string]any{"level": "ERROR", "msg": "reload refused", "config": file}, refused)
@@ -91,19 +91,44 @@ func TestHangupReloadsThePolicies(t *testing.T) {
 	requireLimit(t, q, "a", "2/s burst 1")
 
 	// Flags win over the file, so what they give needs no restart.
-	rewrite(t, file, "shards: 16\nworker: {lease: 1s, concurrency: 8}\npolicies: [{key: a, rate: 3/s}]\n")
+	rewrite(t, file, "shards: 16\ndead_letters: {max: 5}\nworker: {lease: 1s, concurrency: 8}\npolicies: [{key: a, rate: 3/s}]\n")
 	require.Equal(t, map[string]any{
-		"level": "WARN", "msg": "reloaded", "config": file, "policies": "1", "added": 0.0, "changed": 1.0, "removed": 2.0,
-		"needs_restart": []any{"shards", "worker.lease"},
+		"level": "WARN", "msg": "reloaded", "config": file, "policies": "1", "max_waiting": "as stored", "added": 0.0, "changed": 1.0, "removed": 2.0,
+		"needs_restart": []any{"dead_letters.max", "shards", "worker.lease"},
 	}, p.reloaded(t))
 	requireLimit(t, q, "a", "3/s burst 1")
 
 	rewrite(t, file, "")
-	require.Equal(t, map[string]any{"level": "INFO", "msg": "reloaded", "config": file, "policies": "as stored"}, p.reloaded(t))
+	require.Equal(t, map[string]any{"level": "INFO", "msg": "reloaded", "config": file, "policies": "as stored", "max_waiting": "as stored"}, p.reloaded(t))
 	requireLimit(t, q, "a", "3/s burst 1")
 
 	p.signal(t, syscall.SIGTERM)
 	require.Zero(t, p.exit(t, patience))
+}
+
+// The bound on what waits comes and goes with the file, and a file without it leaves it.
+func TestHangupReloadsTheBound(t *testing.T) {
+	t.Parallel()
+	r := throttletest.StartRedis(t)
+	q := openQueue(t, r)
+	require.NoError(t, q.SetMaxWaiting(t.Context(), 9))
+	file := configFile(t, "")
+	p := serveProcess(t, r.URL(), "--config", file)
+	for _, step := range []struct {
+		file, told string
+		want       int64
+	}{{"", "as stored", 9}, {"max_waiting: 7", "7", 7}, {"", "as stored", 7}, {"max_waiting: 0", "none", 0}} {
+		rewrite(t, file, step.file)
+		require.Equal(t, step.told, p.reloaded(t)["max_waiting"])
+		s, err := q.Stats(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, step.want, s.MaxWaiting)
+	}
+	rewrite(t, file, "max_waiting: 5\npolicies: [{key: a, rate: 1/s, parent: b}]\n")
+	require.Equal(t, "reload refused", p.reloaded(t)["msg"])
+	s, err := q.Stats(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, s.MaxWaiting)
 }
 
 // A file may be good in itself and not go with what was set by hand.
@@ -155,7 +180,7 @@ func TestHangupOfOthers(t *testing.T) {
 	r := throttletest.StartRedis(t)
 	file := configFile(t, "policies: [{key: a, rate: 1/s}]\n")
 	worker := serveProcess(t, r.URL(), "--config", file, "--worker-only")
-	require.Equal(t, map[string]any{"level": "INFO", "msg": "reloaded", "config": file, "policies": "as stored"}, worker.reloaded(t))
+	require.Equal(t, map[string]any{"level": "INFO", "msg": "reloaded", "config": file, "policies": "as stored", "max_waiting": "as stored"}, worker.reloaded(t))
 	requireLimit(t, openQueue(t, r), "a", throttle.DefaultPolicy.Limit.String())
 
 	bare := serveProcess(t, r.URL())

@@ -30,6 +30,8 @@ type request struct {
 	// check looks at arguments and flags before Redis is asked for anything.
 	check func(args []string, flags *pflag.FlagSet) error
 	run   func(ctx context.Context, c *conn, args []string) error
+	// offline tells that no Redis is needed: then the conn has none. nil means that one is.
+	offline func(args []string, flags *pflag.FlagSet) bool
 	// redis is the URL to use where neither flag nor environment have one, and where it
 	// was given; nil for the default.
 	redis func() (url, from string)
@@ -121,14 +123,17 @@ func (r request) handle(ctx context.Context, term terminal, set *pflag.FlagSet, 
 	if err != nil {
 		return fail(exitInvalid, "%w", err)
 	}
-	c, err := r.connect(ctx, given)
-	if err == nil {
+	c := &conn{}
+	if r.offline == nil || !r.offline(args, set) {
+		if c, err = r.connect(ctx, given); err != nil {
+			return ended(ctx, err)
+		}
 		defer func() { _ = c.client.Close() }()
-		c.queue, c.out = c.queue.As(who), term.out
-		c.json, _ = set.GetBool(jsonFlag)
-		err = r.run(ctx, c, args)
+		c.queue = c.queue.As(who)
 	}
-	return ended(ctx, err)
+	c.out = term.out
+	c.json, _ = set.GetBool(jsonFlag)
+	return ended(ctx, r.run(ctx, c, args))
 }
 
 func (r request) connect(ctx context.Context, given source) (*conn, error) {

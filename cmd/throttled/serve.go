@@ -20,10 +20,11 @@ A setting is taken from the first of these that has it:
 Policies come from the file. They are stored by processes that run the scheduler, in
 place of those that a file brought before; a file without policies leaves those as
 they are. Policies that throttled policy set has stored stay, and win over the file's.
+They store max_waiting, the bound on what waits in all keys, in the same way.
 
-SIGHUP has the policies of the file read again, where the system has that signal. A
-file in which anything is wrong is refused: its problems are logged, and the policies
-stay as they were. What else has changed in the file is logged as needing a restart.
+SIGHUP has policies and max_waiting of the file read again, where the system has that
+signal. A file in which anything is wrong is refused: its problems are logged, and all
+stays as it was. What else has changed in the file is logged as needing a restart.
 
 Without a Redis the process runs one inside of itself and prints its URL on
 standard output. It keeps nothing once the process ends.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weirq/weir/throttle"
 	"github.com/weirq/weir/throttle/throttletest"
+	"github.com/weirq/weir/worker/httpjob"
 )
 
 // Nothing but the program: the URL it prints is all that a producer needs.
@@ -90,6 +91,51 @@ func TestPoliciesAreStoredByTheScheduler(t *testing.T) {
 			require.Equal(t, step.want, info.Policy.Limit.String())
 		})
 	}
+}
+
+func TestTheBoundIsStoredByTheScheduler(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	q := queueAt(t, r.URL())
+	for _, step := range []struct {
+		file, part, told string
+		want             int64
+	}{
+		{"max_waiting: 7", "--scheduler-only", "7", 7},
+		{"max_waiting: 8", "--worker-only", "as stored", 7},
+		{"shards: 16", "--scheduler-only", "as stored", 7},
+		{"max_waiting: 0", "--scheduler-only", "none", 0},
+	} {
+		s := serveHere(t, "--redis", r.URL(), "--config", configFile(t, step.file), step.part)
+		require.Equal(t, step.told, s.stderr.attribute("started", "max_waiting"))
+		stats, err := q.Stats(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, step.want, stats.MaxWaiting, step.file)
+	}
+}
+
+// The scheduler removes dead letters above what the file allows, the oldest first.
+func TestDeadLettersAreBounded(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	q := queueAt(t, r.URL())
+	serveHere(t, "--redis", r.URL(), "--config", configFile(t, "dead_letters: {max: 2}"))
+	for _, id := range []string{"a", "b", "c", "d"} {
+		die(t, q, "k", id)
+	}
+	require.Eventually(t, func() bool {
+		stats, err := q.Stats(t.Context())
+		require.NoError(t, err)
+		return stats.Totals.Dead == 4 && stats.Dead == 2 && stats.Totals.Evicted == 2
+	}, patience, 50*time.Millisecond)
+}
+
+// die enqueues a job whose only attempt fails.
+func die(t *testing.T, q *throttle.Queue, key, id string) {
+	t.Helper()
+	job, err := httpjob.Request{URL: "http://127.0.0.1:1/S3CRET", Body: []byte("body of " + id)}.Job(key)
+	require.NoError(t, err)
+	job.ID, job.MaxAttempts = id, 1
+	_, err = q.Enqueue(t.Context(), job)
+	require.NoError(t, err)
 }
 
 // A Redis that was set up with another number of shards than usual needs no setting

@@ -76,8 +76,12 @@ func (c *conn) printStats(s throttle.Stats) error {
 		bound = fmt.Sprintf("at most %d with those delayed", s.MaxWaiting)
 	}
 	err := c.counters([]counter{
-		{"keys", s.Keys, "that have jobs"}, {"waiting", s.Waiting, bound}, {"delayed", s.Delayed, "until an instant or the next attempt"},
-		{"in flight", s.InFlight, "on their way to a worker or running"}, {"dead", s.Dead, "given up and kept"}, {"done", s.Done, "done and kept"},
+		{"keys", s.Keys, "that have jobs"},
+		{"waiting", s.Waiting, bound},
+		{"delayed", s.Delayed, "until an instant or the next attempt"},
+		{"in flight", s.InFlight, "on their way to a worker or running"},
+		{"dead", s.Dead, "given up and kept"},
+		{"done", s.Done, "done and kept"},
 	})
 	if err != nil {
 		return err
@@ -87,12 +91,21 @@ func (c *conn) printStats(s throttle.Stats) error {
 	}
 	t := s.Totals
 	return c.counters([]counter{
-		{"enqueued", t.Enqueued, "taken into their lines"}, {"departed", t.Departed, "attempts begun"},
-		{"done", t.Done, ""}, {"retried", t.Retried, "attempts that failed, with another after them"}, {"dead", t.Dead, "given up"},
-		{"expired", t.Expired, "waited too long"}, {"cancelled", t.Cancelled, ""}, {"purged", t.Purged, ""},
-		{"displaced", t.Displaced, "dropped for a newer one"}, {"dropped", t.Dropped, "new, at the bound of their key"},
-		{"refused", t.Refused, "new, at a bound"}, {"replaced", t.Replaced, "by a newer one"}, {"replayed", t.Replayed, "brought back"},
-		{"discarded", t.Discarded, "dead or done, thrown away by hand"}, {"evicted", t.Evicted, "dead, removed for number or age"},
+		{"enqueued", t.Enqueued, "taken into their lines"},
+		{"departed", t.Departed, "attempts begun"},
+		{"done", t.Done, ""},
+		{"retried", t.Retried, "attempts that failed, with another after them"},
+		{"dead", t.Dead, "given up"},
+		{"expired", t.Expired, "waited too long"},
+		{"cancelled", t.Cancelled, ""},
+		{"purged", t.Purged, ""},
+		{"displaced", t.Displaced, "dropped for a newer one"},
+		{"dropped", t.Dropped, "new, at the bound of their key"},
+		{"refused", t.Refused, "new, at a bound"},
+		{"replaced", t.Replaced, "by a newer one"},
+		{"replayed", t.Replayed, "brought back"},
+		{"discarded", t.Discarded, "dead or done, thrown away by hand"},
+		{"evicted", t.Evicted, "dead, removed for number or age"},
 	})
 }
 

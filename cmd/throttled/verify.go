@@ -38,7 +38,8 @@ const plotFlag = "plot"
 func newVerify(term terminal) *cobra.Command {
 	var file string
 	return request{
-		use: "verify KEY [flags]", short: "Prove that what left under a key kept to its policy", long: verifyHelp, example: verifyExamples,
+		use: "verify KEY [flags]", short: "Prove that what left under a key kept to its policy",
+		long: verifyHelp, example: verifyExamples,
 		codes: "\n  1    a window broke the policy in force",
 		args:  []string{"KEY"},
 		flags: func(set *pflag.FlagSet) {
@@ -66,7 +67,8 @@ func newVerify(term terminal) *cobra.Command {
 func (c *conn) verify(h throttle.History, file string) error {
 	v := h.Verify()
 	if v.Departures == 0 && v.Unjudged > 0 {
-		return fail(exitInvalid, "history of key %q: nobody knows the policy of the departures that are kept: nothing can be judged", h.Key)
+		return fail(exitInvalid, "history of key %q: nobody knows the policy of the departures that are kept: "+
+			"nothing can be judged", h.Key)
 	}
 	if file != "" {
 		if err := drawVerification(file, h, v); err != nil {
@@ -140,7 +142,8 @@ func quotaText(u throttle.QuotaUse) string {
 	if u.From.IsZero() {
 		return "nothing"
 	}
-	return fmt.Sprintf("at most %s (%s), from %s to %s", units(u.Most), percent(u.Most/float64(u.Quota.Limit)), stamp(u.From), stamp(u.To))
+	used := percent(u.Most / float64(u.Quota.Limit))
+	return fmt.Sprintf("at most %s (%s), from %s to %s", units(u.Most), used, stamp(u.From), stamp(u.To))
 }
 
 func verdictText(v throttle.Verification) string {
@@ -166,9 +169,9 @@ func (c *conn) printViolations(v throttle.Verification) error {
 		if b.Early > len(ids) {
 			ids = append(ids, "…")
 		}
-		p := viewOf(b.Policy, "")
 		rows = append(rows, []string{
-			b.What, exactStamp(b.From), exactStamp(b.To), units(b.Cost), units(b.Allowed), fmt.Sprint(b.Early), strings.Join(ids, " "), p.summary(),
+			b.What, exactStamp(b.From), exactStamp(b.To), units(b.Cost), units(b.Allowed),
+			fmt.Sprint(b.Early), strings.Join(ids, " "), viewOf(b.Policy, "").summary(),
 		})
 	}
 	return c.titled("Windows that broke the policy in force:", rows)

@@ -72,8 +72,11 @@ func drawVerification(file string, h throttle.History, v throttle.Verification) 
 		canvas, out = image, vgimg.PngCanvas{Canvas: image}
 	}
 	panels := [][]*plot.Plot{{departed}, {level}}
-	margin := 4 * vg.Millimeter
-	tiles := draw.Tiles{Rows: 2, Cols: 1, PadY: 6 * vg.Millimeter, PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: 6 * vg.Millimeter}
+	const margin = 4 * vg.Millimeter
+	tiles := draw.Tiles{
+		Rows: 2, Cols: 1, PadY: 6 * vg.Millimeter,
+		PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: 6 * vg.Millimeter,
+	}
 	for i, row := range plot.Align(panels, tiles, draw.New(canvas)) {
 		panels[i][0].Draw(row[0])
 	}

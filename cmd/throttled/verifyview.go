@@ -63,7 +63,8 @@ func verificationOf(h throttle.History, v throttle.Verification) verificationVie
 	}
 	for _, u := range v.Quotas {
 		view.Quotas = append(view.Quotas, quotaUseView{
-			Quota: u.Quota.String(), Most: u.Most, Used: u.Most / float64(u.Quota.Limit), From: exactUnlessZero(u.From), To: exactUnlessZero(u.To),
+			Quota: u.Quota.String(), Most: u.Most, Used: u.Most / float64(u.Quota.Limit),
+			From: exactUnlessZero(u.From), To: exactUnlessZero(u.To),
 		})
 	}
 	for _, b := range v.Violations {

@@ -13,6 +13,7 @@ type Found struct {
 	At                int64   // shard time of its slot or of the end of its delay; 0: none
 	Attempts          int64
 	Cost, Priority    int64
+	Pool              string
 	Enqueued, Expires int64 // shard time; 0: not known, none
 	Last              bool  // there will be no other attempt
 	Reason            string
@@ -34,6 +35,7 @@ func (c *Call) Found() Found {
 	f.Now, f.ShardNow, f.State = c.reply.int(), c.reply.int(), c.reply.string()
 	f.Position, f.Jobs, f.Ahead = c.reply.int(), c.reply.int(), float64(c.reply.int())/1e6
 	f.At, f.Attempts, f.Cost, f.Priority = c.reply.int(), c.reply.int(), c.reply.int(), c.reply.int()
+	f.Pool = c.reply.string()
 	f.Enqueued, f.Expires, f.Last = c.reply.int(), c.reply.int(), c.reply.int() == 1
 	f.Reason, f.Job, f.Log, f.Outlook = c.reply.string(), c.reply.string(), c.reply.string(), c.reply.string()
 	f.Ended = c.reply.int()

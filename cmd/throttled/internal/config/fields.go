@@ -140,8 +140,14 @@ func span(in *time.Duration, shortest, longest time.Duration) field {
 	}}
 }
 
-// short writes 24h rather than 24h0m0s.
-func short(d time.Duration) string { return strings.Replace(d.String(), "h0m0s", "h", 1) }
+// short writes 24h rather than 24h0m0s, and 1m rather than 1m0s.
+func short(d time.Duration) string {
+	s := strings.Replace(d.String(), "h0m0s", "h", 1)
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	return s
+}
 
 // NoListen is another way to write a Listen that is empty, for the environment,
 // where empty means not given.

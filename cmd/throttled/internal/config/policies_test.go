@@ -229,11 +229,16 @@ func TestChanged(t *testing.T) {
 	require.Empty(t, Changed(Default(), Default()))
 	other := map[string]string{
 		"redis": "redis://h", "shards": "3", "worker.concurrency": "7", "worker.shutdown_timeout": "1s", "worker.timeout": "1s",
-		"worker.lease": "2s", "worker.retry.base": "2s", "worker.retry.cap": "1h", "worker.retry.max_attempts": "2", "http.listen": ":1",
+		"dead_letters.max": "1", "dead_letters.age": "1h", "worker.lease": "2s", "worker.retry.base": "2s", "worker.retry.cap": "1h", "worker.retry.max_attempts": "2", "http.listen": ":1",
 	}
 	d := Default()
 	for path := range d.fields() {
 		c := Default()
+		if path == maxWaitingPath {
+			require.NoError(t, c.Set(path, "0", "test"))
+			require.Empty(t, Changed(Default(), c), "a running process takes it on")
+			continue
+		}
 		require.Contains(t, other, path)
 		require.NoError(t, c.Set(path, other[path], "test"))
 		require.Equal(t, []string{path}, Changed(Default(), c))

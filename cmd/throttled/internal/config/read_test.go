@@ -46,8 +46,8 @@ http:
 	require.Equal(t, Config{
 		MaxWaiting:  &most,
 		DeadLetters: throttle.Retention{Max: 8, Age: 90 * time.Minute},
-		Redis:  "rediss://u:p@redis.example.com/3",
-		Shards: 4,
+		Redis:       "rediss://u:p@redis.example.com/3",
+		Shards:      4,
 		Policies: []throttle.Policy{
 			{Key: "*", Limit: throttle.Limit{Rate: 10, Period: time.Second, Burst: 5}, MaxInFlight: 7},
 			{Key: "tenant {7}: é", Limit: throttle.Limit{Rate: 1, Period: 24 * time.Hour, Burst: 1}, MaxInFlight: 100},
@@ -86,6 +86,17 @@ func TestEmptyPoliciesAreNotNone(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, c.Policies)
 	require.Empty(t, c.Policies)
+}
+
+func TestNoBoundIsNotNone(t *testing.T) {
+	c, err := Read("f", []byte("max_waiting: 0"))
+	require.NoError(t, err)
+	require.NotNil(t, c.MaxWaiting)
+	require.Zero(t, *c.MaxWaiting)
+	require.Equal(t, "f:1:14", c.Origin("max_waiting"))
+	c, err = Read("f", []byte("max_waiting:"))
+	require.NoError(t, err)
+	require.Nil(t, c.MaxWaiting, "the stored one stays")
 }
 
 func TestRetryCapFollowsALargeBase(t *testing.T) {
@@ -159,10 +170,17 @@ func TestProblems(t *testing.T) {
 				"f:6:3: http.allow_networks is not a known field: want listen",
 			},
 		},
-		{"unknown section", "shards: 1\nlimits: {}\n", []string{"f:2:1: limits is not a known field: want http, policies, redis, shards, worker"}},
+		{"max waiting negative", "max_waiting: -1", []string{"f:1:14: max_waiting -1 is not allowed: want a whole number from 1 to 1000000000, or 0 for no bound"}},
+		{"max waiting too high", "max_waiting: 1000000001", []string{"f:1:14: max_waiting 1000000001 is not allowed: want a whole number from 1 to 1000000000, or 0 for no bound"}},
+		{"max waiting none", "max_waiting: none", []string{`f:1:14: max_waiting "none" is not allowed: want a whole number from 1 to 1000000000, or 0 for no bound`}},
+		{"no dead letters", "dead_letters: {max: 0}", []string{"f:1:21: dead_letters.max 0 is not allowed: want a whole number from 1 to 100000000"}},
+		{"dead letters too short", "dead_letters: {age: 59s}", []string{`f:1:21: dead_letters.age "59s" is not allowed: want a duration with its unit, such as 10s or 1m30s, from 1m to 87600h`}},
+		{"dead letters without unit", "dead_letters: {age: 720}", []string{"f:1:21: dead_letters.age 720 is not allowed: want a duration with its unit, such as 10s or 1m30s, from 1m to 87600h"}},
+		{"dead letters unknown", "dead_letters: {most: 1}", []string{"f:1:16: dead_letters.most is not a known field: want age, max"}},
+		{"unknown section", "shards: 1\nlimits: {}\n", []string{"f:2:1: limits is not a known field: want dead_letters, http, max_waiting, policies, redis, shards, worker"}},
 		{"unknown in worker", "worker:\n  shutdown: 1s\n", []string{"f:2:3: worker.shutdown is not a known field: want concurrency, lease, pools, retry, shutdown_timeout, timeout"}},
 		{"unknown without value", "worker:\n  nope:\n", []string{"f:2:3: worker.nope is not a known field: want concurrency, lease, pools, retry, shutdown_timeout, timeout"}},
-		{"name not a text", "1: x\n", []string{"f:1:1: 1 is not a known field: want http, policies, redis, shards, worker"}},
+		{"name not a text", "1: x\n", []string{"f:1:1: 1 is not a known field: want dead_letters, http, max_waiting, policies, redis, shards, worker"}},
 		{"merge key", "worker:\n  <<: {lease: 1s}\n", []string{"f:2:3: worker.<< is not a known field: want concurrency, lease, pools, retry, shutdown_timeout, timeout"}},
 		{"alias", "shards: &n 4\nworker: {concurrency: *n}\n", []string{
 			"f:1:9: shards (a YAML anchor) is not allowed: want a whole number from 1 to 100, or 0 for the one that is stored",
@@ -175,7 +193,7 @@ func TestProblems(t *testing.T) {
 		{"policies a mapping", "policies:\n  a: {rate: 1/s}\n", []string{"f:2:3: policies {…} is not allowed: want a list of policies"}},
 		{"policy a text", "policies:\n  - a\n", []string{`f:2:5: policies[0] "a" is not allowed: want a mapping of ` + policyNames}},
 		{"worker a list", "worker:\n  - lease: 1s\n", []string{"f:2:3: worker […] is not allowed: want a mapping of concurrency, lease, pools, retry, shutdown_timeout, timeout"}},
-		{"file a text", "redis://127.0.0.1", []string{`f:1:1: "redis://127.0.0.1" is not allowed: want a mapping of http, policies, redis, shards, worker`}},
+		{"file a text", "redis://127.0.0.1", []string{`f:1:1: "redis://127.0.0.1" is not allowed: want a mapping of dead_letters, http, max_waiting, policies, redis, shards, worker`}},
 		{"duration without unit", "worker: {timeout: 10}", []string{"f:1:19: worker.timeout 10 is not allowed: " + wantDay}},
 		{"duration 0", "worker: {shutdown_timeout: 0s}", []string{`f:1:28: worker.shutdown_timeout "0s" is not allowed: ` + wantDay}},
 		{"duration negative", "worker: {timeout: -1s}", []string{`f:1:19: worker.timeout "-1s" is not allowed: ` + wantDay}},
@@ -205,7 +223,7 @@ func TestProblems(t *testing.T) {
 			"all at once", "shards: x\nnope: 1\nworker:\n  lease: 1\n  retry: {base: 5s, cap: 1s}\npolicies:\n- key: a\n  rate: 1/s\n  burst: 0\n- rate: x\n",
 			[]string{
 				`f:1:9: shards "x" is not allowed: want a whole number from 1 to 100, or 0 for the one that is stored`,
-				"f:2:1: nope is not a known field: want http, policies, redis, shards, worker",
+				"f:2:1: nope is not a known field: want dead_letters, http, max_waiting, policies, redis, shards, worker",
 				"f:4:10: worker.lease 1 is not allowed: want a duration with its unit, such as 10s or 1m30s, from 1s to 24h",
 				"f:5:26: worker.retry.cap 1s is not allowed: want at least worker.retry.base, 5s",
 				"f:9:10: policies[0].burst 0 is not allowed: " + wantBurst,

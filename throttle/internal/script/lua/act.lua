@@ -42,7 +42,7 @@ end
 local function release(b, id, r)
   if r.state ~= 'w' and r.state ~= 'd' then return end
   redis.call('ZADD', SHARD .. 'forced', int(now), ref(b.key, id))
-  trail(who, 'release', b.key, id, '')
+  trail(who, 'release', b.key, '', id)
   wake = true
 end
 

@@ -129,7 +129,7 @@ end
 local function replace(b, id, r, cost, pool, more, since, blob)
   redis.call('HSET', b.j, id, blob)
   if r.state == 'w' then b.backlog = math.max(0, b.backlog - r.cost + cost) end
-  r.cost, r.pool, r.window = cost, pool, more.window
+  r.cost, r.pool, r.window, r.deadline = cost, pool, more.window, 0
   set_expiry(b, r, more)
   redis.call('ZREM', SHARD .. 'expiry', ref(b.key, id))
   if more.again == 'd' then
