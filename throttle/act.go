@@ -32,8 +32,9 @@ func (q *Queue) SetPriority(ctx context.Context, key, id string, priority int) e
 }
 
 // ReleaseNow has a job leave at once that waits or is delayed, whatever its key's
-// limit, quotas and holds say: the one way past them, for people, and written to the
-// audit trail. It is charged for like every other job, so those behind it make up for it.
+// limit, quotas, holds and order say: the one way past them, for people, and written to
+// the audit trail. It is charged for like every other job, so those behind it make up for
+// it.
 func (q *Queue) ReleaseNow(ctx context.Context, key, id string) error {
 	return q.actWaiting(ctx, script.ReleaseNow, 0, key, id)
 }
@@ -54,14 +55,15 @@ func (q *Queue) act(ctx context.Context, what string, priority int, key, id stri
 	if err := ValidateKey(key); err != nil {
 		return "", err
 	}
-	err = q.store.follow(ctx, key, func(shard int) *script.Call {
-		return q.store.scripts.Act(shard, DefaultLead.Microseconds(), what, priority, q.who, []script.Ref{{Key: key, ID: id}})
-	}, func(shard int, c *script.Call) int {
+	acting := script.Acting{Lead: DefaultLead.Microseconds(), What: what, Who: q.who, Priority: priority}
+	job := []script.Ref{{Key: key, ID: id}}
+	err = q.store.seek(ctx, key, func(shard int, moving bool) *script.Call {
+		acting.Moving = moving
+		return q.store.scripts.Act(shard, acting, job)
+	}, func(c *script.Call) (home int, found bool) {
 		homes, states := c.Acted()
-		if state = states[0]; state != "" {
-			return shard // it may still be where its key was
-		}
-		return homes[0]
+		state = states[0]
+		return homes[0], state != ""
 	})
 	if err == nil && state == "" {
 		err = ErrNoJob

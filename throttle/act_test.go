@@ -189,3 +189,53 @@ func TestPurgeTakesWhatTheFilterNames(t *testing.T) {
 		require.Zero(t, stats(t, d).Waiting+stats(t, d).Delayed)
 	})
 }
+
+// A job that was cancelled while it ran has no other attempt, whatever ends this one: a
+// worker that shuts down, a slot that was missed, a worker that is lost.
+func TestACancelledAttemptIsTheLast(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		ctx := context.Background()
+		for name, end := range map[string]func(s *simulation, going []script.Hold){
+			"shutdown": func(s *simulation, going []script.Hold) {
+				require.Equal(t, []bool{true}, s.call(d.scripts.Finish(0, lead, ends(script.Return, going))).Held())
+			},
+			"missed slot, and parked": func(s *simulation, going []script.Hold) {
+				s.control(script.Pause, time.Time{}, "k")
+				_, slots := s.call(d.scripts.Depart(0, lead, lease, "again", going)).Slots()
+				require.Equal(t, script.Gone, slots[0].Status)
+				s.control(script.Resume, time.Time{}, "k")
+			},
+			"lost": func(s *simulation, going []script.Hold) {
+				s.forward(lease * time.Microsecond)
+				s.call(d.scripts.Reap(0, lead, lease, []script.Verdict{{Hold: going[0]}}))
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				d.reset(t)
+				s := paced(t, d, "100/s", 10)
+				s.put(throttle.Job{Key: "k", ID: "1", Type: "t"})
+				s.stop()
+				s.forward(time.Second)
+				_, slots := s.call(d.scripts.Depart(0, lead, lease, "first", holds(s.transit[0]))).Slots()
+				going := departed(holds(s.transit[0]), slots)
+				s.do(func(q *throttle.Queue) {
+					state, err := q.Cancel(ctx, "k", "1")
+					require.NoError(t, err)
+					require.Equal(t, throttle.Running, state)
+					require.ErrorIs(t, q.SetPriority(ctx, "k", "1", 9), throttle.ErrNotWaiting)
+					info, err := q.Job(ctx, "k", "1")
+					require.NoError(t, err)
+					require.Zero(t, info.Job.Priority)
+				})
+				end(s, going)
+				s.transit, s.stopped = nil, false
+				s.forward(time.Minute)
+				require.Empty(t, s.departures)
+				_, err := d.queue(t).Job(ctx, "k", "1")
+				require.ErrorIs(t, err, throttle.ErrNoJob)
+				require.EqualValues(t, 1, stats(t, d).Totals.Cancelled)
+			})
+		}
+	})
+}

@@ -76,15 +76,17 @@ func (q *Queue) merged(ctx context.Context, shards []int, key, what string, afte
 			for _, l := range stored {
 				letters = append(letters, letter{readLetter(key, l, toServer), position{l.At, l.Name}})
 			}
-			if n := len(stored); full && stored[n-1].At < end.Score {
-				end = position{stored[n-1].At, stored[n-1].Name}
+			if n := len(stored); full {
+				if last := (position{stored[n-1].At, stored[n-1].Name}); last.compare(end) < 0 {
+					end = last
+				}
 			}
 		}
 		slices.SortFunc(letters, func(a, b letter) int { return a.at.compare(b.at) })
 		var page JobPage
 		begin := after
 		for i, l := range letters {
-			if l.at.Score > end.Score || len(page.Jobs) == limit {
+			if l.at.compare(end) > 0 || len(page.Jobs) == limit {
 				more = true
 				break
 			}
@@ -140,6 +142,15 @@ func (q *Queue) Discard(ctx context.Context, key, id string) error {
 func (q *Queue) revive(ctx context.Context, what, key, id string) error {
 	if err := ValidateKey(key); err != nil {
 		return err
+	}
+	if what == script.Replay {
+		info, err := q.Job(ctx, key, id)
+		if err == nil && info.State != Dead && info.State != Done {
+			return fmt.Errorf("%s job %q of key %q: %w", what, id, key, ErrAlive)
+		}
+		if err != nil && !errors.Is(err, ErrNoJob) {
+			return err
+		}
 	}
 	outcome, err := q.reviveIn(ctx, what, key, id)
 	switch {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weirq/weir/throttle"
@@ -234,5 +235,48 @@ func TestOldOnesGo(t *testing.T) {
 			require.NotContains(t, name, "ended")
 			require.NotContains(t, name, "x:")
 		}
+	})
+}
+
+// A new job of an id knows nothing of the attempts of those before it.
+func TestAttemptsEndWithTheirJob(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		ctx := context.Background()
+		s := paced(t, d, "10/s", 1)
+		what := script.Dead
+		s.end = func(departure) (string, time.Duration) { return what, 0 }
+		s.put(throttle.Job{Key: "k", ID: "a", Type: "t"}, throttle.Job{Key: "k", ID: "far", Type: "t", NotBefore: s.now.Add(100 * time.Hour)})
+		s.forward(time.Second)
+		what = script.Done
+		s.do(func(q *throttle.Queue) { require.NoError(t, q.Replay(ctx, "k", "a")) })
+		s.forward(time.Second)
+		require.Equal(t, []string{"a", "a"}, s.jobs("k"))
+		s.down = true
+		s.put(throttle.Job{Key: "k", ID: "a", Type: "t"})
+		info, err := d.queue(t).Job(ctx, "k", "a")
+		require.NoError(t, err)
+		require.Empty(t, info.History)
+		require.Zero(t, d.client.HLen(ctx, script.ShardName(0)+"a:k").Val())
+	})
+}
+
+// A damaged entry does not keep the others from being evicted, nor a damaged counter
+// jobs from leaving.
+func TestDamagedBookkeepingStopsNothing(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		ctx := context.Background()
+		s := paced(t, d, "10/s", 1)
+		s.end = func(departure) (string, time.Duration) { return script.Dead, 0 }
+		require.NoError(t, d.client.ZAdd(ctx, script.ShardName(0)+"dead", redis.Z{Member: "damaged"}).Err())
+		for _, counter := range script.Counters {
+			require.NoError(t, d.client.HSet(ctx, script.ShardName(0)+"stats", counter, "many").Err())
+		}
+		s.put(numbered("k", 3)...)
+		s.drain(time.Minute)
+		require.Len(t, s.departures, 3)
+		left, _, _, _ := d.run(t, d.scripts.Evict(0, 2, time.Hour.Microseconds(), 100)).Evicted()
+		require.EqualValues(t, 2, left)
 	})
 }

@@ -205,3 +205,26 @@ func TestDedupeRefusesWhatContradicts(t *testing.T) {
 		require.Equal(t, field, invalid.Field)
 	}
 }
+
+// A replacement brings its own deadline, or has none; and a name, which the job that was
+// there without one takes on, so that it cannot be put off for ever.
+func TestReplacementsBringTheirOwn(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		s := paced(t, d, "1/h", 1)
+		s.put(throttle.Job{Key: "k", ID: "0", Type: "t"}, throttle.Job{Key: "k", ID: "a", Type: "t", Deadline: s.now.Add(time.Minute)})
+		s.put(throttle.Job{Key: "k", ID: "a", Type: "t", Dedupe: &throttle.Dedupe{Replace: true}})
+		s.forward(2 * time.Hour)
+		require.Equal(t, []string{"0", "a"}, s.jobs("k"))
+
+		s.put(throttle.Job{Key: "other", ID: "0", Type: "t"}, throttle.Job{Key: "other", ID: "b", Type: "t"})
+		from := s.now
+		for range 20 {
+			s.put(throttle.Job{Key: "other", ID: "b", Type: "t", Dedupe: &throttle.Dedupe{Debounce: time.Second, MaxDebounce: 2 * time.Second}})
+			s.forward(500 * time.Millisecond)
+		}
+		info, err := d.queue(t).Job(context.Background(), "other", "b")
+		require.NoError(t, err)
+		require.Equal(t, throttle.Waiting, info.State, "it was put off for two seconds at most after %v", from)
+	})
+}

@@ -25,7 +25,10 @@ function redis.call(name, ...)
   if name == 'PUBLISH' then return actual.call('INCR', 'test:wakes') end
   return actual.call(name, ...)
 end
-redis.pcall = redis.call
+function redis.pcall(...)
+  local ok, reply = pcall(redis.call, ...)
+  return ok and reply or { err = tostring(reply) }
+end
 `
 
 // drivenLua is the clock of a real server that a test moves: the scripts read it from
@@ -57,7 +60,10 @@ function redis.call(command, name, ...)
   end
   return actual.call(command, name, unpack(more))
 end
-redis.pcall = redis.call
+function redis.pcall(...)
+  local ok, reply = pcall(redis.call, ...)
+  return ok and reply or { err = tostring(reply) }
+end
 
 local function server_time() return driven end
 `

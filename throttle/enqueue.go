@@ -135,6 +135,9 @@ func (b *batch) send(ctx context.Context) {
 	var sent []chunk
 	hops := 0
 	for shard, chunks := range b.shards {
+		if len(calls) > 0 && b.queue.crowd.bounded() {
+			break // what one takes is no room for the next
+		}
 		hops = max(hops, chunks[0].hops)
 		others, err := b.queue.crowd.others(ctx, b.queue.store, shard)
 		if err != nil {

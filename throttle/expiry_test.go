@@ -189,3 +189,32 @@ func TestFarInstantsNeverWrap(t *testing.T) {
 		}
 	})
 }
+
+// A pause, or anything else that lasts, does not end jobs whose time is far off: they go
+// back into the line, those with an attempt too.
+func TestAPauseEndsNoJobBeforeItsTime(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		n := d.most(200)
+		d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1000/s", 1), MaxInFlight: 1000, JobTTL: 24 * time.Hour})
+		s := newSimulation(t, d)
+		s.latency = func() time.Duration { return 30 * time.Millisecond }
+		s.end = func(dep departure) (string, time.Duration) {
+			if dep.attempt == 1 {
+				return script.Retry, time.Millisecond
+			}
+			return script.Done, 0
+		}
+		for _, j := range numbered("k", n) {
+			j.Deadline = s.now.Add(25 * time.Hour)
+			s.put(j)
+		}
+		s.forward(50 * time.Millisecond)
+		s.control(script.Pause, time.Time{}, "k")
+		s.forward(time.Second)
+		s.control(script.Resume, time.Time{}, "k")
+		s.drain(time.Hour)
+		require.Len(t, s.departures, 2*n)
+		require.EqualValues(t, n, stats(t, d).Totals.Done)
+	})
+}

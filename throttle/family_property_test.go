@@ -175,7 +175,7 @@ func TestEveryJobGetsThroughWhateverChanges(t *testing.T) {
 					// A job is moved, or leaves past the limit. It may have ended, or never have been.
 					what := rapid.SampledFrom([]string{script.ToFront, script.SetPriority, script.ReleaseNow}).Draw(t, "what")
 					job := script.Ref{Key: rapid.SampledFrom(family).Draw(t, "moved").Key, ID: ids(9)[rapid.IntRange(0, 8).Draw(t, "job")]}
-					s.call(d.scripts.Act(0, lead, what, rapid.IntRange(0, 9).Draw(t, "priority"), "who", []script.Ref{job}))
+					s.call(d.scripts.Act(0, script.Acting{Lead: lead, What: what, Who: "who", Priority: rapid.IntRange(0, 9).Draw(t, "priority")}, []script.Ref{job}))
 				case 3:
 					s.control(script.CoolDown, s.now.Add(between(t, 0, 9*time.Second)()), "m*")
 				default:

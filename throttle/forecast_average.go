@@ -3,23 +3,24 @@ package throttle
 import "math"
 
 // When a forecast gives up details: not before it has taken so many steps, beyond some for
-// each call, and half as patiently after each many more; and not before so many windows of a quota have passed (or runs, of the places
-// in flight). What an average is off by, at most about half a window, is little of a wait
-// that long. Within hours a job more or less before they end is a night of waiting, so
-// there it takes more steps, and for those of the hours themselves so many weeks.
+// each call, and half as patiently after each many more; and not before so many windows of
+// a quota have passed (or runs, of the places in flight). What an average is off by, at
+// most about half a window, is little of a wait that long. Within hours a job more or less
+// before they end is a night of waiting, so there it takes more steps, and for those of the
+// hours themselves so many weeks; more if there are quotas that last longer.
 const (
 	fewSteps, manySteps = 1024, 2048
 	stepsPerCall        = 2
 
-	manyWindows = 256
-	manyWeeks   = 128
+	manyWindows         = 256
+	manyWeeks, evenMore = 128, 512
 )
 
 // How an average is measured: over so many windows after as many that settle it, or
 // weeks; and with so many runs at least and at most.
 const (
 	settlingWindows, measuredWindows = 32, 64
-	settlingWeeks, measuredWeeks     = 2, 12
+	settlingWeeks, measuredWeeks     = 2, 52
 	fewestRuns, allRuns              = 64, 1024
 )
 
@@ -39,6 +40,7 @@ type average struct {
 	tires    int     // when so many are
 	patience float64 // part of the windows that are worth the work; infinite at first
 	opening  float64 // an opening's length on average, 0 without hours
+	weeks    float64 // that are worth the work
 }
 
 func newAverage(f *forecast) average {
@@ -47,6 +49,17 @@ func newAverage(f *forecast) average {
 		a.tires = manySteps
 		if open := f.calendars[i].perOpening(); a.opening == 0 || open < a.opening {
 			a.opening = open
+		}
+	}
+	a.weeks = manyWeeks
+	for i := range f.fixed {
+		if f.fixed[i].per > float64(usPerWeek) {
+			a.weeks = evenMore
+		}
+	}
+	for i := range f.sliding {
+		if f.sliding[i].per > float64(usPerWeek) {
+			a.weeks = evenMore
 		}
 	}
 	return a
@@ -82,7 +95,7 @@ func (a *average) simple(span float64) float64 {
 	case a.opening == 0 || span*windowsPerOpening <= a.opening:
 		return span * manyWindows * a.patience
 	case span <= week:
-		return week * manyWeeks * a.patience
+		return week * a.weeks * a.patience
 	}
 	return math.Inf(1)
 }
@@ -171,17 +184,14 @@ func (f *forecast) measure(span, cost float64) float64 {
 // idle is a forecast of the same limits from idle, with the windows that are no longer
 // than span, and with or without the rates.
 func (f *forecast) idle(span, cost float64, rates bool) *forecast {
-	g, at := &forecast{now: f.now}, 0.0
-	if f.average.opening > 0 && span < float64(usPerWeek) {
-		g.average.opening = f.average.opening
-		at = f.calendars[0].nextOpening(0)
-	} else {
-		g.calendars = append(g.calendars, f.calendars...)
+	g := &forecast{now: f.now}
+	g.calendars = append(g.calendars, f.calendars...)
+	if len(g.calendars) > 0 {
+		g.at = g.calendars[0].nextOpening(0)
 	}
-	g.at = at
 	if rates {
 		for _, m := range f.meters {
-			g.meters = append(g.meters, meter{rate: m.rate, burst: m.burst, at: at})
+			g.meters = append(g.meters, meter{rate: m.rate, burst: m.burst, at: g.at})
 		}
 	}
 	for _, w := range f.fixed {
@@ -196,14 +206,14 @@ func (f *forecast) idle(span, cost float64, rates bool) *forecast {
 			g.sliding = append(g.sliding, q)
 		}
 	}
-	g.average.pace, g.average.next, g.average.due = f.average.pace, at, math.Inf(1)
+	g.average.pace, g.average.next, g.average.due = f.average.pace, g.at, math.Inf(1)
 	return g
 }
 
 // paceOf plays a line of such jobs through until the time that a cost unit takes is clear.
 func (f *forecast) paceOf(span, cost float64) float64 {
-	if f.average.opening > 0 {
-		return f.paceOfOpening(cost)
+	if len(f.calendars) > 0 && span < float64(usPerWeek) {
+		return f.paceWithin(cost)
 	}
 	settling, measured := settlingWindows*span, measuredWindows*span
 	if len(f.calendars) > 0 {
@@ -231,22 +241,33 @@ func (f *forecast) paceOf(span, cost float64) float64 {
 	return line.slope() / cost
 }
 
-// paceOfOpening is paceOf when it begins anew with each opening.
-func (f *forecast) paceOfOpening(cost float64) float64 {
-	begin, end := f.at, f.at+f.average.opening
-	n := int64(0)
+// paceWithin is paceOf while it is open, by what leaves in the openings of a week. Each
+// one begins with a job: half a distance too early, on average.
+func (f *forecast) paceWithin(cost float64) float64 {
+	end, until := f.at+float64(usPerWeek), 0.0
+	open, jobs := 0.0, 0.0
 	for runs := 0; ; runs++ {
 		r := f.following(cost)
-		if r.at >= end || runs == allRuns {
-			return (min(end, r.at) - begin) / float64(max(1, n)) / cost
-		}
-		r.n = min(r.n, during(end-r.at, r.every, false))
 		if r.n == most {
 			return r.every / cost
 		}
-		n += r.n
+		if r.at >= end || runs == allRuns {
+			open -= max(0, until-min(end, r.at))
+			break
+		}
+		closes := math.Inf(1)
+		for i := range f.calendars {
+			closes = min(closes, f.calendars[i].until)
+		}
+		if closes != until {
+			open += closes - r.at
+			jobs -= 0.5
+			until = closes
+		}
+		jobs += float64(r.n)
 		f.take(r)
 	}
+	return max(0, open) / max(0.5, jobs) / cost
 }
 
 // A trend is a line laid through instants of departures.

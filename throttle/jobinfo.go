@@ -56,13 +56,11 @@ func (q *Queue) Job(ctx context.Context, key, id string) (JobInfo, error) {
 		return JobInfo{}, err
 	}
 	var f script.Found
-	err := q.store.follow(ctx, key, func(shard int) *script.Call {
+	err := q.store.seek(ctx, key, func(shard int, _ bool) *script.Call {
 		return q.store.scripts.Find(shard, key, id)
-	}, func(shard int, c *script.Call) int {
-		if f = c.Found(); f.OK {
-			return shard // it may still be where its key was
-		}
-		return f.Home
+	}, func(c *script.Call) (home int, found bool) {
+		f = c.Found()
+		return f.Home, f.OK
 	})
 	if err == nil && !f.OK {
 		err = ErrNoJob

@@ -54,7 +54,10 @@ function redis.call(command, name, ...)
   if name == nil then return actual.call(command) end
   return actual.call(command, name, ...)
 end
-redis.pcall = redis.call
+function redis.pcall(...)
+  local ok, reply = pcall(redis.call, ...)
+  return ok and reply or { err = tostring(reply) }
+end
 local function server_time()
   local t = redis.call('TIME')
   return tonumber(t[1]) * 1000000 + tonumber(t[2])

@@ -104,6 +104,13 @@ func (c *crowd) others(ctx context.Context, s *store, shard int) (int64, error) 
 	return n, nil
 }
 
+// bounded tells whether there is a bound on all keys, as far as is known.
+func (c *crowd) bounded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wanted
+}
+
 func (c *crowd) want() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -130,3 +130,20 @@ func TestAllKeysTogetherAreBounded(t *testing.T) {
 	_, err = q.Enqueue(t.Context(), throttle.Job{Key: "more", Type: "t"})
 	require.NoError(t, err)
 }
+
+// One call for very many keys, in all shards, keeps to the bound on all of them.
+func TestOneCallKeepsToTheBoundOnAllKeys(t *testing.T) {
+	q := queueOn(t, throttletest.StartRedis(t).Client())
+	require.NoError(t, q.SetMaxWaiting(t.Context(), 50))
+	var jobs []throttle.Job
+	for i := range 1000 {
+		jobs = append(jobs, throttle.Job{Key: fmt.Sprint("key ", i), Type: "t"})
+	}
+	_, err := q.EnqueueMany(t.Context(), jobs)
+	var full *throttle.FullError
+	require.ErrorAs(t, err, &full)
+	require.Equal(t, 950, full.Refused)
+	s, err := q.Stats(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 50, s.Waiting)
+}

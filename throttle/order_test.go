@@ -170,3 +170,68 @@ func TestOrderedLinesGoOn(t *testing.T) {
 		}
 	})
 }
+
+// A key that was ordered once and is again is not held up by a job of back then.
+func TestAnOldHeadHoldsNothingUp(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		p := throttle.Policy{Key: "*", Limit: limit(t, "10/s", 1), MaxInFlight: 10, Ordered: true}
+		free := p
+		free.Ordered = false
+		d.policy(t, p)
+		s := newSimulation(t, d)
+		s.work = 5 * time.Second
+		s.put(throttle.Job{Key: "k", ID: "a", Type: "t"}, throttle.Job{Key: "k", ID: "far", Type: "t", NotBefore: s.now.Add(100 * time.Hour)})
+		s.forward(time.Second)
+		s.call(d.policies("*", throttle.PolicyText(free)))
+		s.forward(time.Minute)
+		s.call(d.policies("*", throttle.PolicyText(p)))
+		s.put(throttle.Job{Key: "k", ID: "a", Type: "t", NotBefore: s.now.Add(10 * time.Hour)},
+			throttle.Job{Key: "k", ID: "b", Type: "t"}, throttle.Job{Key: "k", ID: "c", Type: "t"})
+		s.forward(time.Minute)
+		require.Equal(t, []string{"a", "b", "c"}, s.jobs("k"))
+	})
+}
+
+// A job that becomes the first of the line, and may leave at once, does.
+func TestWhoeverBecomesTheFirstIsLookedAt(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		cheap := throttle.Job{Key: "k", ID: "cheap", Type: "t", Priority: 9}
+		for name, act := range map[string]func(s *simulation){
+			"urgent": func(s *simulation) { s.put(cheap) },
+			"replaced": func(s *simulation) {
+				s.put(throttle.Job{Key: "k", ID: "dear", Type: "t", Dedupe: &throttle.Dedupe{Replace: true}})
+				s.costs["k dear"] = 1
+			},
+			"purged": func(s *simulation) {
+				s.put(throttle.Job{Key: "k", ID: "cheap", Type: "t"})
+				s.do(func(q *throttle.Queue) {
+					_, err := q.PurgeWhere(context.Background(), "k", throttle.Filter{Prefix: "dear"})
+					require.NoError(t, err)
+				})
+			},
+			"expired": func(s *simulation) {
+				s.put(throttle.Job{Key: "k", ID: "cheap", Type: "t"})
+				s.forward(20 * time.Second)
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				d.reset(t)
+				s := paced(t, d, "1/m", 10)
+				s.poll = 1000 * time.Hour
+				s.put(throttle.Job{Key: "k", ID: "first", Type: "t", Cost: 5})
+				s.forward(time.Second)
+				s.put(throttle.Job{Key: "k", ID: "dear", Type: "t", Cost: 10, TTL: 10 * time.Second})
+				s.forward(time.Second)
+				act(s)
+				s.forward(time.Second)
+				want := "cheap"
+				if name == "replaced" {
+					want = "dear"
+				}
+				require.Equal(t, []string{"first", want}, s.jobs("k"))
+			})
+		}
+	})
+}

@@ -2,6 +2,7 @@ package throttle
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,6 +72,9 @@ func floats(line string, want int) ([]float64, error) {
 	list := make([]float64, len(parts))
 	for i, p := range parts {
 		n, err := strconv.ParseFloat(p, 64)
+		if err == nil && (math.IsNaN(n) || math.IsInf(n, 0)) {
+			err = errOutlook
+		}
 		if err != nil {
 			return nil, fmt.Errorf("outlook %q: %w", line, err)
 		}

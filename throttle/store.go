@@ -147,6 +147,36 @@ func (s *store) follow(ctx context.Context, key string, call func(shard int) *sc
 	return errHops
 }
 
+// seek makes a call about one job where its key belongs and, if it is not found there, in
+// every shard in which jobs of the key may be left since its family moved; then moving is
+// true. found reads from the reply whether it was there, and where the key belongs.
+func (s *store) seek(ctx context.Context, key string, call func(shard int, moving bool) *script.Call, found func(c *script.Call) (home int, ok bool)) error {
+	ok := false
+	err := s.follow(ctx, key, func(shard int) *script.Call {
+		return call(shard, false)
+	}, func(_ int, c *script.Call) (home int) {
+		home, ok = found(c)
+		return home
+	})
+	if err != nil || ok {
+		return err
+	}
+	homes, err := s.homes(ctx, key)
+	if err != nil || len(homes) == 1 {
+		return err
+	}
+	for _, shard := range homes {
+		c := call(shard, true)
+		if err := s.run(ctx, c); err != nil {
+			return err
+		}
+		if _, ok = found(c); ok {
+			return nil
+		}
+	}
+	return nil
+}
+
 // pauseBeforeHop lets a change of policies get further that has shards refer to each
 // other.
 func pauseBeforeHop(ctx context.Context, hop int) {

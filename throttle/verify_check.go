@@ -15,6 +15,7 @@ type rulebook struct {
 	quotas []*quotaCheck
 	hours  *hoursCheck
 	leaked float64 // what could leak until it came into force: rateCheck.total by then
+	unused float64 // and rateCheck.unused
 	cost   float64 // of the slots that were given out under it
 }
 

@@ -38,7 +38,7 @@ type rateCheck struct {
 	at     int64 // of both buckets, in the scale of places
 	judged span
 	seen   span
-	unused float64 // of the leak since the limit came into force
+	unused float64 // of the leak so far
 	// Slots are rounded, by at most this cost: the limit in force and those before it may
 	// have left their rounding in the bucket since it was last empty.
 	tolerance float64
@@ -75,9 +75,9 @@ func (r *rateCheck) change(book *rulebook) {
 		}
 		r.leak(faster.leaked(max(0, at-r.at)))
 	}
-	r.at, r.limit, r.unused = max(r.at, at), l, 0
+	r.at, r.limit = max(r.at, at), l
 	r.tolerance = max(r.tolerance, l.tolerance())
-	book.leaked = r.total
+	book.leaked, book.unused = r.total, r.unused
 }
 
 // move lets the buckets leak until an instant.
@@ -134,7 +134,7 @@ func (r *rateCheck) depart(c *check, d *Departure, book, next *rulebook, spared 
 		r.judged.add(cost)
 	}
 	if next != nil && !r.early {
-		r.leakAhead(cost)
+		r.leakAhead(min(cost, r.unused-next.unused))
 	}
 	if r.current == nil || d.Forced {
 		return
@@ -147,12 +147,13 @@ func (r *rateCheck) depart(c *check, d *Departure, book, next *rulebook, spared 
 }
 
 // leakAhead credits a departure whose slot was given out before the limit in force was. Its
-// charge was in the bucket by then, and has leaked ahead of the slot.
-func (r *rateCheck) leakAhead(cost float64) {
-	ahead := min(cost, r.unused)
-	r.unused -= ahead
-	r.judged.leak(ahead)
-	r.seen.leak(ahead)
+// charge was in the bucket by then, and has leaked ahead of the slot as far as there was
+// nothing else to leak.
+func (r *rateCheck) leakAhead(amount float64) {
+	amount = max(0, amount)
+	r.unused -= amount
+	r.judged.leak(amount)
+	r.seen.leak(amount)
 }
 
 // measure adds up the time of departures that had to wait for the bucket and left about

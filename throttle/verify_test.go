@@ -272,6 +272,14 @@ func TestVerify(t *testing.T) {
 			l.policy(0.9, "10/s", 1)
 			l.jobs(1, 1.01, 1.11)
 		}, nil},
+		{"and what has leaked of that by the next policy", func(l *logbook) {
+			l.policy(0, "1/s", 1)
+			l.jobs(1, 0, 1)
+			l.policy(0.5, "10/s", 1)
+			l.policy(0.75, "1/s", 1)
+			l.jobs(1, 0.75)
+			l.jobs(1, 1.75)
+		}, nil},
 		{"a lowered rate", func(l *logbook) {
 			l.policy(0, "10/s", 1)
 			l.jobs(1, 0, 0.1)

@@ -167,9 +167,21 @@ const (
 	ReleaseNow  = "release"
 )
 
+// Acting says what Act does.
+type Acting struct {
+	Lead      int64
+	What, Who string
+	Priority  int  // of SetPriority
+	Moving    bool // jobs that are on their way to another shard are meant as well
+}
+
 // Act does something to jobs of one shard.
-func (s *Set) Act(shard int, lead int64, what string, priority int, who string, jobs []Ref) *Call {
-	return &Call{Shard: shard, script: s.act, args: withRefs([]any{lead, what, priority, who}, jobs)}
+func (s *Set) Act(shard int, a Acting, jobs []Ref) *Call {
+	moving := 0
+	if a.Moving {
+		moving = 1
+	}
+	return &Call{Shard: shard, script: s.act, args: withRefs([]any{a.Lead, a.What, a.Priority, a.Who, moving}, jobs)}
 }
 
 func withRefs(args []any, jobs []Ref) []any {

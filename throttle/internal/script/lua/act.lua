@@ -8,7 +8,8 @@
 -- ARGV[2]     what: "cancel", "front", "priority" or "release"
 -- ARGV[3]     priority
 -- ARGV[4]     who: for the audit trail, in which only a release is written
--- ARGV[5..]   groups of 2: key, id
+-- ARGV[5]     1 if jobs are meant that are on their way to another shard, else 0
+-- ARGV[6..]   groups of 2: key, id
 -- Reply: for each job 2: shard where its key belongs; state in which it was, "" if
 --        there is no such job here
 
@@ -40,28 +41,30 @@ local function front(b, id, r)
 end
 
 local function release(b, id, r)
-  if r.state ~= 'w' and r.state ~= 'd' then return end
   redis.call('ZADD', SHARD .. 'forced', int(now), ref(b.key, id))
   trail(who, 'release', b.key, '', id)
   wake = true
 end
 
 local reply = {}
-for i = 5, #ARGV, 2 do
+for i = 6, #ARGV, 2 do
   local b, id = bucket(ARGV[i]), ARGV[i + 1]
   local state = ''
-  if redis.call('HEXISTS', b.j, id) == 1 then
-    local r = record(b, id)
+  local r = redis.call('HEXISTS', b.j, id) == 1 and record(b, id)
+  local moving = r and (r.state == 'w' or r.state == 'd') and away(b)
+  if r and (not moving or ARGV[5] == '1') then
     state = STATES[r.state]
     if what == 'cancel' then
       cancel(b, id, r)
-    elseif what == 'front' then
-      front(b, id, r)
-    elseif what == 'priority' then
-      r.priority = priority
-      place(b, id, r, place_of(b, r))
-    else
-      release(b, id, r)
+    elseif r.state == 'w' or r.state == 'd' then
+      if what == 'front' then
+        front(b, id, r)
+      elseif what == 'priority' then
+        r.priority = priority
+        place(b, id, r, place_of(b, r))
+      else
+        release(b, id, r)
+      end
     end
   end
   reply[#reply + 1], reply[#reply + 2] = away(b) or THIS, state

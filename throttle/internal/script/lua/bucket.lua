@@ -61,7 +61,7 @@ local function bucket(key)
     version = v[4], seq = finite(v[5]), backlog = finite(v[6]),
     out = math.max(0, finite(v[7]) or 0), own = v[8] or '',
     hold = v[9] or '', family = v[10] or '', home = finite(v[12]),
-    head = v[15] or '', told = v[16] or '',
+    head = v[15] or '', told = v[16] or '', had_head = v[15] or '', was_told = v[16] or '',
     resting = v[1] and not v[5], -- kept for its level alone, which expires
     below = 0,
   }

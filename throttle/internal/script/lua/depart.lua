@@ -92,8 +92,14 @@ for i = 4, #ARGV, 4 do
     end
     local forced = marked(r, 'f')
     local wait = forced and 0 or chain_wait(b, r.cost)
-    local late = r.expires > 0 and now + wait > r.expires
-    if wait > 2 * lead or late then
+    local parked = wait > 2 * lead
+    local late = not parked and r.expires > 0 and now + wait > r.expires
+    if run > 0 and (parked or late) and marked(r, 'l') then
+      land(b, id, r)
+      forget(b, id, r)
+      tally('cancelled', 1)
+      answer(b, GONE, 0)
+    elseif parked or late then
       if run > 0 then r.attempt = r.attempt - 1 end
       if late then r.expires = now end -- release ends it
       wake = wake or late

@@ -130,11 +130,16 @@ local function replace(b, id, r, cost, pool, more, since, blob)
   redis.call('HSET', b.j, id, blob)
   if r.state == 'w' then b.backlog = math.max(0, b.backlog - r.cost + cost) end
   r.cost, r.pool, r.window, r.deadline = cost, pool, more.window, 0
+  b.stir = true
+  if r.name == '-' and more.name ~= '-' then
+    r.name = more.name
+    take_name(b, id, r, since or r.seq)
+  end
   set_expiry(b, r, more)
   redis.call('ZREM', SHARD .. 'expiry', ref(b.key, id))
   if more.again == 'd' then
     local at = now + more.debounce
-    if more.most > 0 then at = math.max(now, math.min(at, (since or now) + more.most)) end
+    if more.most > 0 then at = math.max(now, math.min(at, (since or r.seq) + more.most)) end
     take_out(b, id, r)
     put_off_until(b, id, r, at)
   else
@@ -165,7 +170,8 @@ local function original(b, id, more)
       local stored = redis.call('HEXISTS', b.j, first) == 1
       local r = stored and record(b, first)
       local begun = r and (r.state == 'r' or r.state == 'g' or r.attempt > 0)
-      if not (more.scope == 'w' and (begun or not stored)) then return first, r, since end
+      local lost = not stored and redis.call('PTTL', name_of(b.key, name)) < 0
+      if not lost and not (more.scope == 'w' and (begun or not stored)) then return first, r, since end
     end
   end
   return nil
@@ -230,8 +236,10 @@ for i = 3, #ARGV, 8 do
   local pool, own, more, blob = ARGV[i + 4], ARGV[i + 5], more_of(ARGV[i + 6]), ARGV[i + 7]
   local b = bucket(key)
   leak(b)
-  if (away(b) or draining(b)) and redis.call('HEXISTS', b.j, id) == 0 then
-    if away(b) then answer(0, 'moved', away(b), 0, 0, '') else answer(0, 'draining', 0, 0, 0, '') end
+  if away(b) and (more.again ~= 'k' or redis.call('HEXISTS', b.j, id) == 0) then
+    answer(0, 'moved', away(b), 0, 0, '')
+  elseif draining(b) and redis.call('HEXISTS', b.j, id) == 0 then
+    answer(0, 'draining', 0, 0, 0, '')
   else
     if own ~= '' and own ~= b.own and redis.call('HEXISTS', b.j, id) == 0 then
       b.own = own

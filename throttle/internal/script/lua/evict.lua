@@ -16,7 +16,9 @@ local surplus, age, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3
 local function remove(names)
   for _, name in ipairs(names) do
     local id, key = string.match(name, '^(%S+) (.*)$')
-    unbury(key, id)
+    if id then unbury(key, id) end
+    redis.call('ZREM', SHARD .. 'dead', name) -- damaged ones too
+    redis.call('ZREM', SHARD .. 'done', name)
   end
   return #names
 end

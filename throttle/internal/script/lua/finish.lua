@@ -31,7 +31,7 @@ for i = 2, #ARGV, 8 do
       local took = math.max(0, now - r.slot)
       b.run = b.run == 0 and took or b.run + (took - b.run) / 8
     end
-    if what == 'retry' and marked(r, 'l') then
+    if run > 0 and (what == 'retry' or what == 'return') and marked(r, 'l') then
       what = 'cancelled'
     elseif what == 'retry' and r.deadline > 0 and now + delay >= r.deadline then
       what, reason = 'dead', 'its deadline is before the next attempt: ' .. reason

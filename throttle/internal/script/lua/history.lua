@@ -11,7 +11,7 @@ local REST = 86400000 -- ms that it is kept after the last departure
 local function log_entry(x, text)
   local name = SHARD .. 'h:' .. x.key
   redis.call('XADD', name, 'MAXLEN', '~', int(x.more.log), '*', 'e', text)
-  return name
+  redis.call('PEXPIRE', name, int(REST))
 end
 
 -- Writes a departure into the histories of a bucket and its parents.
@@ -24,9 +24,8 @@ local function log_departure(b, id, r, missed)
         log_entry(x, 'p ' .. int(now) .. ' ' .. x.policy)
         x.told = x.policy
       end
-      local name = log_entry(x, 'd ' .. int(r.slot) .. ' ' .. int(r.cost) .. ' ' .. int(r.run) .. ' ' .. int(missed)
+      log_entry(x, 'd ' .. int(r.slot) .. ' ' .. int(r.cost) .. ' ' .. int(r.run) .. ' ' .. int(missed)
         .. ' ' .. int(r.attempt) .. ' ' .. (marked(r, 'f') and 'f' or '-') .. ' ' .. id .. ' ' .. b.key)
-      redis.call('PEXPIRE', name, int(REST))
     else
       x.told = ''
     end

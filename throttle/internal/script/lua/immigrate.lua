@@ -60,7 +60,7 @@ for i = 5, #ARGV, 4 do
     if redis.call('HSETNX', b.j, id, ARGV[i + 3]) == 1 then
       if r.expires > 0 then r.expires = math.max(1, r.expires + off) end
       if r.deadline > 0 then r.deadline = math.max(1, r.deadline + off) end
-      if r.name ~= '-' then take_name(b, id, r, r.seq) end
+      if r.name ~= '-' and not holder(b.key, r.name) then take_name(b, id, r, r.seq) end
       if r.state == 'd' then
         put_off_until(b, id, r, at + now - real)
       else

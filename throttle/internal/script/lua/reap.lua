@@ -30,6 +30,7 @@ for i = 3, #ARGV, 5 do
         tally('cancelled', 1)
       else
         rejoin(b, id, r)
+        if r.expires > 0 then wake = true end
       end
     end
     reply[#reply + 1] = 1

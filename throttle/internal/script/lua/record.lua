@@ -9,7 +9,8 @@
 --   place      in the line, if it is not seq: see place_of
 --   expires    instant after which it does not depart, 0: none; the deadline once it has
 --   window     µs for which its name is kept when it is done
---   marks      of "-", f: forced past the limit, l: the attempt that runs is the last
+--   marks      of "-", f: forced past the limit, l: the attempt that runs is the last,
+--              h: it has a log of attempts
 --   name       see names.lua
 --
 -- The attempts of a job are lines of "attempt slot end outcome reason", both instants
@@ -101,6 +102,7 @@ local function line_up(b, id, r)
   if redis.call('ZADD', b.w, int(r.place), id) == 1 then
     b.backlog = b.backlog + r.cost
     tally('waiting', 1)
+    if r.place < b.seq then b.stir = true end -- it may be the first now
   end
 end
 
@@ -127,6 +129,7 @@ local function take_out(b, id, r)
   if redis.call('ZREM', b.w, id) == 1 then
     b.backlog = math.max(0, b.backlog - r.cost)
     tally('waiting', -1)
+    b.stir = true -- another may be the first now
     return true
   end
   local delayed = redis.call('ZREM', b.d, id)
@@ -134,7 +137,7 @@ local function take_out(b, id, r)
   return delayed == 1
 end
 
--- Writes down how an attempt ended.
+-- Writes down how an attempt ended. The caller stores the record.
 local function log_attempt(b, id, r, outcome, reason)
   local line = int(r.attempt) .. ' ' .. int(r.slot + real - now) .. ' ' .. int(real) .. ' ' .. outcome .. ' '
     .. string.gsub(reason, '\n', ' ')
@@ -145,13 +148,14 @@ local function log_attempt(b, id, r, outcome, reason)
     if breaks >= LOGGED then line = string.gsub(line, '^[^\n]*\n', '', 1) end
   end
   redis.call('HSET', b.a, id, line)
+  mark(r, 'h')
 end
 
 -- Removes a job that is neither in the line nor in flight any more.
 local function forget(b, id, r, done)
   redis.call('HDEL', b.j, id)
   redis.call('HDEL', b.s, id)
-  if r.attempt ~= 1 or r.state ~= 'g' then redis.call('HDEL', b.a, id) end
+  if marked(r, 'h') then redis.call('HDEL', b.a, id) end
   if r.expires > 0 then redis.call('ZREM', SHARD .. 'expiry', ref(b.key, id)) end
   if r.name ~= '-' then free_name(b, id, r, done) end
   if b.head == id then
@@ -172,7 +176,6 @@ local function bury(b, id, r, what, reason)
   local log = redis.call('HGET', b.a, id)
   if log then
     redis.call('HSET', SHARD .. 'ended:log', name, log)
-    redis.call('HDEL', b.a, id)
   else
     redis.call('HDEL', SHARD .. 'ended:log', name)
   end

@@ -275,7 +275,8 @@ local function waiting_job(name)
   local b = bucket(key or '')
   id = id or ''
   local r = redis.call('HEXISTS', b.j, id) == 1 and record(b, id)
-  if r and (r.state == 'w' or r.state == 'd') then return b, id, r end
+  -- One on its way to another shard is dealt with there.
+  if r and (r.state == 'w' or r.state == 'd') and not away(b) then return b, id, r end
 end
 
 -- Jobs that waited too long end. One that has begun is kept as a dead letter.
@@ -330,6 +331,7 @@ for i = 1, #due, 2 do
     if delayed[2] then at = math.min(at, tonumber(delayed[2])) end
   end
   redis.call('ZADD', DUE, int(at), key)
+  b.stir = nil
 end
 local served = {}
 for _, root in ipairs(roots) do

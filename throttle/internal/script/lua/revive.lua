@@ -24,7 +24,10 @@ local function replay(key, id)
   r.priority = tonumber(priority)
   r.place = place_of(b, r)
   local log = redis.call('HGET', SHARD .. 'ended:log', name)
-  if log then redis.call('HSET', b.a, id, log) end
+  if log then
+    redis.call('HSET', b.a, id, log)
+    mark(r, 'h')
+  end
   unbury(key, id)
   if b.backlog == 0 then arm(b, now) end
   line_up(b, id, r)

@@ -22,8 +22,9 @@ local function store(b)
       'level', exact(b.level), 'at', int(b.at), 'policy', b.policy, 'version', b.version,
       'seq', int(b.seq), 'backlog', int(b.backlog), 'out', int(b.out),
       'own', b.own, 'hold', b.hold, 'family', b.family, 'runs', int(b.run) .. ' ' .. int(b.since))
-    if b.ordered or b.head ~= '' then redis.call('HSET', name, 'head', b.head) end
-    if b.told ~= '' then redis.call('HSET', name, 'told', b.told) end
+    if b.head ~= b.had_head then redis.call('HSET', name, 'head', b.head) end
+    if b.told ~= b.was_told then redis.call('HSET', name, 'told', b.told) end
+    b.had_head, b.was_told = b.head, b.told
     if b.kin then redis.call('HSET', name, 'kin', kin_text(b)) end
     if b.ahead > 0 or b.changed > 0 then
       redis.call('HSET', name, 'ahead', exact(b.ahead) .. ' ' .. int(b.last_slot) .. ' ' .. int(b.changed))
@@ -115,16 +116,19 @@ local wake = false
 
 -- Stores what changed and wakes the schedulers when an earlier instant was armed.
 local function commit()
-  for name, n in pairs(tallies) do
-    if n ~= 0 then redis.call('HINCRBY', SHARD .. 'stats', name, n) end
-  end
-  tallies = {}
   for _, b in ipairs(touched) do
     b.below = math.max(0, b.below)
     if b.look then arm(b, now) end -- what it waited for left it otherwise
+    if b.stir then rearm(b) end
+    b.stir = nil
   end
   for _, b in ipairs(touched) do
     if store(b) and b.wake then wake = true end
   end
+  for name, n in pairs(tallies) do
+    -- A damaged counter is no reason to stop.
+    if n ~= 0 then redis.pcall('HINCRBY', SHARD .. 'stats', name, n) end
+  end
+  tallies = {}
   if wake then redis.call('PUBLISH', WAKE, SHARD) end
 end
