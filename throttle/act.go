@@ -55,6 +55,9 @@ func (q *Queue) act(ctx context.Context, what string, priority int, key, id stri
 	if err := ValidateKey(key); err != nil {
 		return "", err
 	}
+	if err := validateToken("id", id, MaxIDBytes); err != nil {
+		return "", err
+	}
 	acting := script.Acting{Lead: DefaultLead.Microseconds(), What: what, Who: q.who, Priority: priority}
 	job := []script.Ref{{Key: key, ID: id}}
 	err = q.store.seek(ctx, key, func(shard int, moving bool) *script.Call {

@@ -61,7 +61,7 @@ func (q *Queue) merged(ctx context.Context, shards []int, key, what string, afte
 	for {
 		calls := make([]*script.Call, len(shards))
 		for i, shard := range shards {
-			calls[i] = q.store.scripts.Ended(shard, what, key, after.score(), after.Name, limit)
+			calls[i] = q.store.scripts.Ended(shard, what, key, after.score(), after.Name, max(limit, revivePage))
 		}
 		if err := q.store.run(ctx, calls...); err != nil {
 			return JobPage{}, err
@@ -90,12 +90,15 @@ func (q *Queue) merged(ctx context.Context, shards []int, key, what string, afte
 				more = true
 				break
 			}
-			if l.at.compare(begin) > 0 && l.job.State == what {
+			if l.at.compare(begin) <= 0 {
+				continue // it was on a page before
+			}
+			if l.job.State == what {
 				page.Jobs = append(page.Jobs, l.job)
 			}
 			after = letters[i].at
 		}
-		if more && len(page.Jobs) == 0 {
+		if more && len(page.Jobs) == 0 && after != begin {
 			continue
 		}
 		if more {
@@ -127,8 +130,8 @@ var ErrAlive = errors.New("a job with this id is there again")
 
 // Replay puts a job that is dead, or done and kept, back into its bucket, under its id.
 // It leaves through it like everything else, at the end of the line, its attempts counted
-// anew; it has no TTL and no deadline any more. The error is [ErrNoJob] if it is not
-// kept, or [ErrAlive].
+// anew; it has no TTL, deadline or name any more, and is taken whatever bounds say. The
+// error is [ErrNoJob] if it is not kept, [ErrAlive], or a [*DrainingError].
 func (q *Queue) Replay(ctx context.Context, key, id string) error {
 	return q.revive(ctx, script.Replay, key, id)
 }
@@ -141,6 +144,9 @@ func (q *Queue) Discard(ctx context.Context, key, id string) error {
 
 func (q *Queue) revive(ctx context.Context, what, key, id string) error {
 	if err := ValidateKey(key); err != nil {
+		return err
+	}
+	if err := validateToken("id", id, MaxIDBytes); err != nil {
 		return err
 	}
 	if what == script.Replay {
@@ -159,6 +165,8 @@ func (q *Queue) revive(ctx context.Context, what, key, id string) error {
 		err = ErrNoJob
 	case outcome == script.Alive:
 		err = ErrAlive
+	case outcome == script.Closed:
+		err = &DrainingError{Keys: []string{key}}
 	}
 	if err == nil {
 		err = q.store.run(ctx, q.store.scripts.Note(q.store.natural(key), q.who, what, key, id))
@@ -187,25 +195,26 @@ func (q *Queue) reviveIn(ctx context.Context, what, key, id string) (outcome int
 	return outcome, nil
 }
 
-// ReplayAll replays the dead letters of a key, or of all keys if key is empty, that are
-// there when it is called. It tells how many came back; those whose id is there again
-// stay.
+// ReplayAll replays the dead letters of a key, or of all keys for AnyKey, that are there
+// when it is called. It tells how many came back; those whose id is there again, or whose
+// key is draining, stay.
 func (q *Queue) ReplayAll(ctx context.Context, key string) (n int64, err error) {
 	return q.reviveAll(ctx, script.Replay, key)
 }
 
-// DiscardAll throws away the dead letters of a key, or of all keys if key is empty, and
-// tells how many there were.
+// DiscardAll throws away the dead letters of a key, or of all keys for AnyKey, and tells
+// how many there were.
 func (q *Queue) DiscardAll(ctx context.Context, key string) (n int64, err error) {
 	return q.reviveAll(ctx, script.Discard, key)
 }
 
-func (q *Queue) reviveAll(ctx context.Context, what, key string) (total int64, err error) {
-	name := AnyKey
-	if key != "" {
-		if name = key; ValidateKey(key) != nil {
-			return 0, ValidateKey(key)
-		}
+func (q *Queue) reviveAll(ctx context.Context, what, name string) (total int64, err error) {
+	if err := ValidateKey(name); err != nil {
+		return 0, err
+	}
+	key := name
+	if name == AnyKey {
+		key = ""
 	}
 	for shard := range q.store.shards {
 		n, err := q.reviveShard(ctx, shard, what, key)

@@ -71,7 +71,7 @@ func TestReplayRunsAJobAgainEachTime(t *testing.T) {
 			return err
 		}
 		require.NoError(t, replay())
-		require.ErrorIs(t, replay(), throttle.ErrNoJob, "it was taken out")
+		require.ErrorIs(t, replay(), throttle.ErrAlive, "it waits")
 		s.open--
 		s.forward(time.Minute)
 		what = script.Done
@@ -141,7 +141,7 @@ func TestDeadLettersComeBackOrGoTogether(t *testing.T) {
 	n, err = q.DiscardAll(ctx, "b")
 	require.NoError(t, err)
 	require.EqualValues(t, 29, n)
-	n, err = q.ReplayAll(ctx, "")
+	n, err = q.ReplayAll(ctx, throttle.AnyKey)
 	require.NoError(t, err)
 	require.EqualValues(t, 30, n)
 	s, err := q.Stats(ctx)
@@ -278,5 +278,26 @@ func TestDamagedBookkeepingStopsNothing(t *testing.T) {
 		require.Len(t, s.departures, 3)
 		left, _, _, _ := d.run(t, d.scripts.Evict(0, 2, time.Hour.Microseconds(), 100)).Evicted()
 		require.EqualValues(t, 2, left)
+	})
+}
+
+// A key that is being drained takes no replayed jobs either.
+func TestDrainKeepsDeadLettersOut(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		s := paced(t, d, "10/s", 1)
+		s.end = func(departure) (string, time.Duration) { return script.Dead, 0 }
+		s.put(numbered("k", 2)...)
+		s.drain(time.Minute)
+		s.control(script.Drain, time.Time{}, "k")
+		s.do(func(q *throttle.Queue) {
+			require.ErrorIs(t, q.Replay(context.Background(), "k", "0"), throttle.ErrDraining)
+			n, err := q.ReplayAll(context.Background(), throttle.AnyKey)
+			require.NoError(t, err)
+			require.Zero(t, n)
+			_, err = q.DiscardAll(context.Background(), "")
+			require.ErrorIs(t, err, throttle.ErrInvalid)
+		})
+		require.EqualValues(t, 2, stats(t, d).Dead)
 	})
 }

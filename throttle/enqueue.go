@@ -222,7 +222,10 @@ func (b *batch) refused(key string, at script.Place, estimates *estimator) {
 	}
 	e := b.full[key]
 	if e == nil {
-		e = &FullError{Key: key, Waiting: at.Position, Max: int64(at.Ahead), Until: estimates.departure(0, 0, 1, 0)}
+		e = &FullError{Key: key, Waiting: at.Position, Max: int64(at.Ahead)}
+		if key != "" {
+			e.Until = estimates.departure(0, 0, 1, 0)
+		}
 		b.full[key] = e
 	}
 	e.Refused++

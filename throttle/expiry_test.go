@@ -2,6 +2,7 @@ package throttle_test
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -217,4 +218,38 @@ func TestAPauseEndsNoJobBeforeItsTime(t *testing.T) {
 		require.Len(t, s.departures, 2*n)
 		require.EqualValues(t, n, stats(t, d).Totals.Done)
 	})
+}
+
+// Very large jobs that expire together hold nobody up: what their hook is told comes in
+// small parts.
+func TestLargeJobsExpireInParts(t *testing.T) {
+	d := drivenRedis(t)
+	d.policy(t, throttle.Policy{Key: "*", Limit: limit(t, "1/h", 1), MaxInFlight: 10})
+	q := d.queue(t)
+	for i := range 20 {
+		_, err := q.Enqueue(context.Background(), throttle.Job{
+			Key: "k", ID: strconv.Itoa(i), Type: "t", Payload: make([]byte, 200<<10), TTL: time.Second, NotBefore: d.now.Add(time.Hour),
+		})
+		require.NoError(t, err)
+	}
+	d.advance(t, time.Minute)
+	told := 0
+	for n := 1; told < 20; n++ {
+		r := releasing(strconv.Itoa(n))
+		r.Payloads = 256 << 10
+		round := d.run(t, d.scripts.Release(0, r)).Released()
+		require.Len(t, round.Expired, 2)
+		if told += len(round.Expired); told < 20 {
+			require.Zero(t, round.Due, "there are more")
+		}
+	}
+	for _, j := range numbered("other", 100) {
+		j.TTL, j.NotBefore = time.Second, d.now.Add(time.Hour)
+		_, err := q.Enqueue(context.Background(), j)
+		require.NoError(t, err)
+	}
+	d.advance(t, time.Minute)
+	round := d.run(t, d.scripts.Release(0, releasing("none"))).Released()
+	require.Len(t, round.Expired, 64)
+	require.Empty(t, round.Expired[0].Job, "nobody asked")
 }

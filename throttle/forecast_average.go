@@ -13,7 +13,7 @@ const (
 	stepsPerCall        = 2
 
 	manyWindows         = 256
-	manyWeeks, evenMore = 128, 512
+	manyWeeks, evenMore = 128, 8192
 )
 
 // How an average is measured: over so many windows after as many that settle it, or
@@ -49,17 +49,6 @@ func newAverage(f *forecast) average {
 		a.tires = manySteps
 		if open := f.calendars[i].perOpening(); a.opening == 0 || open < a.opening {
 			a.opening = open
-		}
-	}
-	a.weeks = manyWeeks
-	for i := range f.fixed {
-		if f.fixed[i].per > float64(usPerWeek) {
-			a.weeks = evenMore
-		}
-	}
-	for i := range f.sliding {
-		if f.sliding[i].per > float64(usPerWeek) {
-			a.weeks = evenMore
 		}
 	}
 	return a
@@ -101,18 +90,29 @@ func (a *average) simple(span float64) float64 {
 }
 
 // nextDue is when the next one of the details is due to be simplified.
-func (f *forecast) nextDue(a *average, cost float64) float64 {
-	due := math.Inf(1)
-	if a.opening > 0 {
-		due = a.simple(float64(usPerWeek))
+func (f *forecast) nextDue(cost float64) float64 {
+	a, due := &f.average, math.Inf(1)
+	a.weeks = manyWeeks
+	f.eachSpan(cost, func(span float64) {
+		if span > float64(usPerWeek) {
+			a.weeks = evenMore
+		}
+	})
+	f.eachSpan(cost, func(span float64) { due = min(due, a.simple(span)) })
+	return due
+}
+
+// eachSpan tells how long the windows last, and a week if there are hours.
+func (f *forecast) eachSpan(cost float64, tell func(span float64)) {
+	if len(f.calendars) > 0 {
+		tell(float64(usPerWeek))
 	}
 	for i := range f.fixed {
-		due = min(due, a.simple(f.fixed[i].takes(cost)))
+		tell(f.fixed[i].takes(cost))
 	}
 	for i := range f.sliding {
-		due = min(due, a.simple(f.sliding[i].takes(cost)))
+		tell(f.sliding[i].takes(cost))
 	}
-	return due
 }
 
 // simplify has an average stand for what is due at an instant. True if there was something.
@@ -121,28 +121,19 @@ func (f *forecast) simplify(at, cost float64) bool {
 	if f.jobs > 0 {
 		cost = f.cost / float64(f.jobs)
 	}
-	a.due = f.nextDue(a, cost)
+	a.due = f.nextDue(cost)
 	if at < a.due {
 		return false
 	}
-	span := 0.0 // the longest that is due
-	add := func(per float64) {
-		if a.simple(per) <= at {
-			span = max(span, per)
+	longest := 0.0 // of what is due
+	f.eachSpan(cost, func(span float64) {
+		if a.simple(span) <= at {
+			longest = max(longest, span)
 		}
-	}
-	if a.opening > 0 {
-		add(float64(usPerWeek))
-	}
-	for i := range f.fixed {
-		add(f.fixed[i].takes(cost))
-	}
-	for i := range f.sliding {
-		add(f.sliding[i].takes(cost))
-	}
-	a.pace, a.next = f.measure(span, cost), at
-	f.drop(span, cost)
-	a.due = f.nextDue(a, cost)
+	})
+	a.pace, a.next = f.measure(longest, cost), at
+	f.drop(longest, cost)
+	a.due = f.nextDue(cost)
 	return true
 }
 

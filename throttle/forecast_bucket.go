@@ -2,9 +2,9 @@ package throttle
 
 import "math"
 
-// rampParts is how many runs a ramp is taken apart into: within one the rate counts as
-// constant.
-const rampParts = 512
+// Within a run the rate counts as constant: on a ramp a run is no longer than one of so
+// many parts of it, nor than it takes the rate to grow by one of so many parts of what it is.
+const rampParts, rateParts = 512, 64
 
 // A meter is a bucket in a forecast. Its arithmetic is that of bucket.lua.
 type meter struct {
@@ -102,7 +102,7 @@ func (m *meter) together(at, cost float64) int64 {
 		return max(1, whole((m.begins-at)*m.rate/cost))
 	}
 	now := m.fraction + (1-m.fraction)*(at-m.begins)/m.over
-	return max(1, whole(m.over/rampParts*now*m.rate/cost))
+	return max(1, whole(m.over*min(1./rampParts, now/rateParts)*now*m.rate/cost))
 }
 
 func (m *meter) most(r run) int64 {

@@ -116,7 +116,8 @@ func (or *oracle) depart(cost float64) float64 {
 	return at
 }
 
-// outlook is what the line stands at, once the last job has left.
+// outlook is what the line stands at, once the last job has left. What it does not tell is
+// forgotten.
 func (or *oracle) outlook() outlook {
 	o := outlook{now: int64(math.Ceil(or.last))}
 	for _, s := range or.stages {
@@ -128,7 +129,11 @@ func (or *oracle) outlook() outlook {
 			c := counted{window: q.last, used: q.used[q.last]}
 			if q.Window == Sliding {
 				c.used = q.sum
-				for _, e := range q.left {
+				begun := 0.0
+				for i := range q.left {
+					e := &q.left[i]
+					// When it began is not told.
+					e.first, begun = max(begun, e.last-float64(q.Per.Microseconds())/1000), e.last
 					c.log = append(c.log, loggedCost{int64(math.Round(e.last)), e.cost})
 				}
 			}

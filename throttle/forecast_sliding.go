@@ -79,14 +79,16 @@ func newSlidingCount(q Quota, c counted, out, share, guard float64, now int64) s
 // addPlaces has the places in flight limit the line: a job takes one for as long as a run
 // takes.
 func (f *forecast) addPlaces(s stage) {
-	p := s.policy.WithDefaults()
-	places := int64(p.MaxInFlight)
-	if p.Ordered {
-		places = 1
-	}
 	span := float64(s.run.Microseconds())
 	if span <= 0 {
 		return
+	}
+	places := s.policy.MaxInFlight
+	switch {
+	case s.policy.Ordered:
+		places = 1
+	case places == 0:
+		places = DefaultPolicy.MaxInFlight
 	}
 	c := slidingCount{limit: float64(places), per: span, span: span, jobs: true, used: float64(s.flight)}
 	if s.flight > 0 {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/weirq/weir/throttle/internal/script"
 )
@@ -23,13 +26,20 @@ func (q *Queue) History(ctx context.Context, key string) (History, error) {
 	if err == nil {
 		entries, err = q.historyEntries(ctx, n.Home, key)
 	}
+	told := ""
+	if err == nil {
+		told, err = q.store.client.HGet(ctx, script.BucketKey(n.Home, key), "told").Result()
+		if errors.Is(err, redis.Nil) {
+			err = nil
+		}
+	}
 	if err == nil && len(entries) == 0 {
 		err = ErrNoHistory
 	}
 	if err != nil {
 		return History{}, fmt.Errorf("read the history of key %q: %w", key, err)
 	}
-	return parseHistory(key, withFirstPolicy(entries, n.Policy))
+	return parseHistory(key, withFirstPolicy(entries, told))
 }
 
 const historyPage = 5000
@@ -52,28 +62,41 @@ func (q *Queue) historyEntries(ctx context.Context, shard int, key string) (entr
 	}
 }
 
-// withFirstPolicy has a history begin with the policy in force, which the entry that told
-// of it may have been dropped: it is repeated when it changes, see history.lua.
-func withFirstPolicy(entries []string, now string) []string {
-	first := now
+// withFirstPolicy has a history begin with the policy in force then, if the entry that told
+// of it was dropped and another tells of it: the next change, see history.lua, or the
+// bucket if there was none. told is the policy that the latest entries are under, empty if
+// it is not known.
+func withFirstPolicy(entries []string, told string) []string {
+	first := told
 	var out []string
-	told := false
 	for _, e := range entries {
 		kind, rest, _ := strings.Cut(e, " ")
-		switch {
-		case kind == "o":
-			if _, policy, ok := strings.Cut(rest, " "); ok && !told {
-				first, told = policy, true
+		_, policy, _ := strings.Cut(rest, " ")
+		changed := slices.ContainsFunc(out, isPolicy)
+		switch kind {
+		case "o":
+			if !changed {
+				first = policy
 			}
 			continue
-		case kind == "p" && !told:
+		case "p":
 			if len(out) == 0 {
-				return entries // it is all there
+				return withoutOld(entries) // it is all there
 			}
-			_, first, _ = strings.Cut(rest, " ")
-			told = true
+			if !changed && first == told {
+				first = "" // the bucket was new then: nothing tells of what was before
+			}
 		}
 		out = append(out, e)
 	}
+	if first == "" {
+		return out
+	}
 	return append([]string{"p 0 " + first}, out...)
+}
+
+func isPolicy(e string) bool { return strings.HasPrefix(e, "p ") }
+
+func withoutOld(entries []string) []string {
+	return slices.DeleteFunc(slices.Clone(entries), func(e string) bool { return strings.HasPrefix(e, "o ") })
 }

@@ -55,6 +55,9 @@ func (q *Queue) Job(ctx context.Context, key, id string) (JobInfo, error) {
 	if err := ValidateKey(key); err != nil {
 		return JobInfo{}, err
 	}
+	if err := validateToken("id", id, MaxIDBytes); err != nil {
+		return JobInfo{}, err
+	}
 	var f script.Found
 	err := q.store.seek(ctx, key, func(shard int, _ bool) *script.Call {
 		return q.store.scripts.Find(shard, key, id)

@@ -23,6 +23,9 @@ type KeyInfo struct {
 	// event can tell.
 	Empty  time.Time
 	Policy Policy // the one in force
+	// Damaged is why the policy cannot be read, as told by Keys: only Key and the counts are
+	// set then. nil if it can.
+	Damaged error
 }
 
 // Key tells how a key stands. A key that nobody has used has no jobs and the
@@ -52,13 +55,13 @@ func (q *Queue) counts(ctx context.Context, key string) (n script.Counts, err er
 }
 
 func keyInfo(key string, n script.Counts) (KeyInfo, error) {
-	p, err := policyFromText(key, n.Policy)
-	if err != nil {
-		return KeyInfo{}, err
-	}
 	info := KeyInfo{
 		Key: key, At: time.UnixMicro(n.Now), Waiting: n.Waiting, Delayed: n.Delayed, InFlight: n.InFlight, Kept: n.Ended,
-		Level: float64(n.MicroLevel) / 1e6, Backlog: float64(n.MicroBacklog) / 1e6, Policy: p,
+		Level: float64(n.MicroLevel) / 1e6, Backlog: float64(n.MicroBacklog) / 1e6,
+	}
+	var err error
+	if info.Policy, err = policyFromText(key, n.Policy); err != nil {
+		return info, err
 	}
 	if n.Oldest > 0 {
 		info.Oldest = time.UnixMicro(n.Oldest + n.Now - n.ShardNow)

@@ -93,7 +93,7 @@ func (q *Queue) keyInfos(ctx context.Context, shard int, pairs []string) (list [
 	for i, c := range calls {
 		info, err := keyInfo(keys[i], c.Counts())
 		if err != nil {
-			return nil, err
+			info.Damaged = err // the others are no worse for it
 		}
 		if info.Waiting+info.Delayed+info.InFlight > 0 {
 			list = append(list, info)

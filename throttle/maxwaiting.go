@@ -16,11 +16,13 @@ var ErrFull = errors.New("as many jobs wait as may")
 
 // A FullError tells of jobs that were not taken because too many wait already.
 type FullError struct {
-	Key     string    // whose jobs; empty if the bound is that on all keys together
-	Refused int       // jobs of the call that were not taken
-	Waiting int64     // jobs that wait, delayed ones included
-	Max     int64     // the bound
-	Until   time.Time // when the next one leaves, as far as can be told, by the clock of Redis
+	Key     string // whose jobs; empty if the bound is that on all keys together
+	Refused int    // jobs of the call that were not taken
+	Waiting int64  // jobs that wait, delayed ones included
+	Max     int64  // the bound
+	// Until is when the next one leaves, as far as can be told, by the clock of Redis; zero
+	// if it cannot, and for the bound on all keys.
+	Until time.Time
 }
 
 func (e *FullError) Error() string {

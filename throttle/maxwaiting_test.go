@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/throttle/internal/script"
 	"github.com/weirq/weir/throttle/throttletest"
 )
 
@@ -146,4 +147,28 @@ func TestOneCallKeepsToTheBoundOnAllKeys(t *testing.T) {
 	s, err := q.Stats(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 50, s.Waiting)
+}
+
+// What is dropped for a new job is the oldest of the lowest priority, never one that is
+// more urgent than it, and never one that had an attempt.
+func TestTheOldestOfTheLeastUrgentIsDisplaced(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		d.policy(t, throttle.Policy{
+			Key: "*", Limit: limit(t, "1/h", 1), MaxInFlight: 100, MaxWaiting: 3, Overflow: throttle.DropOldest,
+		})
+		s := newSimulation(t, d)
+		s.end = func(departure) (string, time.Duration) { return script.Retry, time.Millisecond }
+		s.put(throttle.Job{Key: "k", ID: "tried", Type: "t"})
+		s.forward(time.Second)
+		put := func(id string, priority int) throttle.Receipt {
+			return s.put(throttle.Job{Key: "k", ID: id, Type: "t", Priority: priority})[0]
+		}
+		put("low", 0)
+		put("urgent", 9)
+		require.Equal(t, "low", put("middle", 5).Displaced)
+		require.Equal(t, "middle", put("other", 5).Displaced)
+		_, err := d.queue(t).Enqueue(context.Background(), throttle.Job{Key: "k", Type: "t"})
+		require.ErrorIs(t, err, throttle.ErrFull, "all others are more urgent, or had an attempt")
+	})
 }

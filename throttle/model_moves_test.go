@@ -338,13 +338,18 @@ func (m *model) purge(p script.Purging) (removed int64) {
 		line = b.lines.delayed
 	}
 	ids := line.sorted()
+	stirred := false
 	for _, id := range ids[min(len(ids), int(p.From)):min(len(ids), int(p.From+p.Most))] {
 		if r := b.record(id); r.state == 'w' {
 			b.backlog = max(0, b.backlog-r.cost)
+			stirred = true
 		}
 		delete(line, id)
 		m.forget(b, id)
 		removed++
+	}
+	if stirred {
+		m.rearm(lead)
 	}
 	if removed > 0 {
 		m.commit()

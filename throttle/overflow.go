@@ -8,8 +8,10 @@ type Overflow string
 const (
 	// Refuse turns the new job away: Enqueue fails with a [*FullError].
 	Refuse Overflow = "refuse"
-	// DropOldest takes the new job and drops the first one in the line for it, or a
-	// delayed one if none waits. [Receipt] tells which.
+	// DropOldest takes the new job and drops another for it: of those at the front of the
+	// line, or delayed if none waits, that had no attempt and are not more urgent, the
+	// oldest of the lowest priority. [Receipt] tells which. If there is none, the new job
+	// is refused.
 	DropOldest Overflow = "drop_oldest"
 	// DropNewest drops the new job. Its [Receipt] says so; it is no error.
 	DropNewest Overflow = "drop_newest"

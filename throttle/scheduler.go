@@ -49,7 +49,9 @@ type SchedulerConfig struct {
 	DeadLetters Retention
 	// OnExpired is told of each job that waited too long, by the scheduler that saw to it,
 	// once it is gone: one whose process dies between the two is not told of. nil tells
-	// nobody. Calls do not hold up the scheduler, and several may run at once.
+	// nobody. Calls do not hold up the scheduler, and several may run at once; the end of
+	// the scheduler waits for them, HookTimeout at most, after which their context ends. A
+	// panic is logged.
 	OnExpired func(ctx context.Context, job Job)
 	// Logger takes what no caller can be told. nil means that of the queue.
 	Logger *slog.Logger
@@ -245,7 +247,7 @@ func (s *Scheduler) round(ctx context.Context) {
 		}
 		calls = append(calls, s.store.scripts.Release(i, script.Releasing{
 			Lead: s.config.Lead.Microseconds(), Lease: s.config.Lease.Microseconds(),
-			Most: most, Round: state.round, Scheduler: s.name, Token: state.token,
+			Most: most, Round: state.round, Scheduler: s.name, Token: state.token, Payloads: s.expiredPayloads(),
 		}))
 	}
 	whole := context.WithoutCancel(ctx)

@@ -18,7 +18,7 @@ type Change struct {
 	At  time.Time // by the clock of Redis, to the millisecond
 	Who string    // see Queue.As
 	// What is "load", "policy", "pause", "drain", "cooldown", "resume", "purge", "release",
-	// "replay", "discard" or "max waiting".
+	// "replay", "discard" or "max_waiting".
 	What string
 	Name string // exact key or pattern; empty for a load of the config file
 	// Old and New are what was and what is, as people read it; empty for nothing. Of what is

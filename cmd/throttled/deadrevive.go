@@ -82,11 +82,11 @@ func (r revival) command(term terminal) *cobra.Command {
 			if !all {
 				return each(r.outcome, r.one)(ctx, c, args)
 			}
-			name := ""
+			name, of := "", throttle.AnyKey
 			if len(args) == 1 {
-				name = args[0]
+				name, of = args[0], args[0]
 			}
-			n, err := r.all(c.queue, ctx, name)
+			n, err := r.all(c.queue, ctx, of)
 			if err != nil {
 				if n > 0 {
 					return fmt.Errorf("%w; %s %s before", err, count(n, "dead letter"), r.outcome)

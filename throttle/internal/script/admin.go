@@ -233,7 +233,8 @@ const (
 const (
 	NotRevived = iota // there is none
 	Revived
-	Alive // another job has its id
+	Alive  // another job has its id
+	Closed // its key takes no new jobs
 )
 
 // Revive puts jobs that ended back into their buckets, or discards them.

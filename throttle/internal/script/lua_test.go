@@ -117,3 +117,18 @@ func TestScriptsCallOldAndBoundedCommands(t *testing.T) {
 		require.NotRegexp(t, `'ZRANGE', [^\n]*, 0, -1`, text, "%s.lua", name)
 	}
 }
+
+func TestScriptsCountUnderKnownNames(t *testing.T) {
+	all := operations(t)
+	for _, name := range parts() {
+		all[name] = source(name)
+	}
+	found := 0
+	for name, text := range all {
+		for _, m := range regexp.MustCompile(`tally\('(\w+)'`).FindAllStringSubmatch(text, -1) {
+			require.Contains(t, Counters, m[1], "%s.lua", name)
+			found++
+		}
+	}
+	require.Greater(t, found, 10)
+}

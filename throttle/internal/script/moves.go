@@ -119,6 +119,7 @@ type Releasing struct {
 	Most             int
 	Round, Scheduler string
 	Token            string
+	Payloads         int // most bytes of expired jobs to tell of; 0 for none
 }
 
 // A Released job is on its way to a worker.
@@ -131,7 +132,7 @@ type Released struct {
 // Release takes jobs that are near their slots out of the shard's buckets.
 func (s *Set) Release(shard int, r Releasing) *Call {
 	return &Call{Shard: shard, script: s.release, args: []any{
-		r.Lead, r.Lease, r.Most, r.Round, r.Scheduler, r.Token,
+		r.Lead, r.Lease, r.Most, r.Round, r.Scheduler, r.Token, r.Payloads,
 	}}
 }
 

@@ -83,3 +83,6 @@ func VersionKey(shard int) string { return ShardName(shard) + "version" }
 
 // HistoryKey names the stream of a key's departures.
 func HistoryKey(shard int, key string) string { return ShardName(shard) + "h:" + key }
+
+// BucketKey names the hash of a bucket.
+func BucketKey(shard int, key string) string { return ShardName(shard) + "b:" + key }

@@ -13,5 +13,5 @@ if ARGV[1] == '0' then
 else
   redis.call('SET', SHARD .. 'most', ARGV[1])
 end
-if ARGV[2] ~= '' then trail(ARGV[2], 'max waiting', '*', old, ARGV[1]) end
+if ARGV[2] ~= '' then trail(ARGV[2], 'max_waiting', '*', old, ARGV[1]) end
 return 1

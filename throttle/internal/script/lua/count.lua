@@ -10,5 +10,5 @@ local reply = {
   redis.call('ZCARD', DUE), redis.call('ZCARD', SHARD .. 'lease'), redis.call('ZCARD', SHARD .. 'dead'),
   redis.call('ZCARD', SHARD .. 'done'), tonumber(redis.call('GET', SHARD .. 'most') or 0),
 }
-for i = 1, #ARGV, 1 do reply[#reply + 1] = tonumber(redis.call('HGET', SHARD .. 'stats', ARGV[i]) or 0) end
+for i = 1, #ARGV, 1 do reply[#reply + 1] = finite(redis.call('HGET', SHARD .. 'stats', ARGV[i])) or 0 end
 return reply

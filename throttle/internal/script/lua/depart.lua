@@ -100,7 +100,10 @@ for i = 4, #ARGV, 4 do
       tally('cancelled', 1)
       answer(b, GONE, 0)
     elseif parked or late then
-      if run > 0 then r.attempt = r.attempt - 1 end
+      if run > 0 then
+        r.attempt = r.attempt - 1
+        log_settlement(b, id, r, -r.cost) -- it has not departed after all
+      end
       if late then r.expires = now end -- release ends it
       wake = wake or late
       land(b, id, r)

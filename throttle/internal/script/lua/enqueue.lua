@@ -60,7 +60,7 @@ local here = 0
 if in_all then
   if others < 0 then return { real, now } end
   local n = redis.call('HMGET', SHARD .. 'stats', 'waiting', 'delayed')
-  here = tonumber(n[1] or 0) + tonumber(n[2] or 0)
+  here = (finite(n[1]) or 0) + (finite(n[2]) or 0)
 end
 
 local reply = { 0, 0 }
@@ -165,12 +165,12 @@ local function original(b, id, more)
   end
   local own = 'i:' .. id
   for _, name in ipairs(more.name ~= '-' and more.name ~= own and { own, more.name } or { own }) do
-    local first, since = holder(b.key, name)
+    local first, since, done = holder(b.key, name)
     if first then
       local stored = redis.call('HEXISTS', b.j, first) == 1
       local r = stored and record(b, first)
       local begun = r and (r.state == 'r' or r.state == 'g' or r.attempt > 0)
-      local lost = not stored and redis.call('PTTL', name_of(b.key, name)) < 0
+      local lost = not stored and not done -- whoever had it was damaged
       if not lost and not (more.scope == 'w' and (begun or not stored)) then return first, r, since end
     end
   end
@@ -179,16 +179,27 @@ end
 
 local function waits(r) return r and (r.state == 'w' or r.state == 'd') and r.attempt == 0 end
 
--- Lets go the job of a key that was to leave next. False if none waits.
-local function displace(b)
-  local id = redis.call('ZRANGE', b.w, 0, 0)[1] or redis.call('ZRANGE', b.d, 0, 0)[1]
-  if not id then return nil end
-  local r = record(b, id)
-  take_out(b, id, r)
-  forget(b, id, r)
+local LOOKED_AT = 64 -- jobs at the front of the line among which one is displaced
+
+-- Lets the oldest job go of those that are not more urgent than a new one and had no
+-- attempt. Nil if there is none.
+local function displace(b, priority)
+  local oldest, its
+  local ids = redis.call('ZRANGE', b.w, 0, LOOKED_AT - 1)
+  if #ids == 0 then ids = redis.call('ZRANGE', b.d, 0, LOOKED_AT - 1) end
+  for _, id in ipairs(ids) do
+    local r = record(b, id)
+    if r.attempt == 0 and id ~= b.head and r.priority <= priority
+      and (not its or r.priority < its.priority or r.priority == its.priority and r.seq < its.seq) then
+      oldest, its = id, r
+    end
+  end
+  if not oldest then return nil end
+  take_out(b, oldest, its)
+  forget(b, oldest, its)
   tally('displaced', 1)
   here = here - 1
-  return id
+  return oldest
 end
 
 -- Whether there is room for one more job: nil, or what becomes of it, what there is,
@@ -214,7 +225,7 @@ local function take(b, id, cost, not_before, pool, more, blob)
     return answer(1, 'done', 0, 0, 0, first)
   end
   local what, n, bound, whose = bound_reached(b)
-  local displaced = what == 'displace' and displace(b)
+  local displaced = what == 'displace' and displace(b, more.priority)
   if what and not displaced then
     if what == 'displace' then what = 'full' end
     tally(what == 'full' and 'refused' or 'dropped', 1)

@@ -9,9 +9,6 @@
 local GRAIN = 1000
 local MOST_PARTS = 64
 
--- Estimates for people need not read the whole log: set while they are made.
-local rough = false
-
 -- The most that a worker lets a job of b leave after its slot, µs.
 local function guard(b)
   if not b.guard then
@@ -93,21 +90,16 @@ local function sliding_from(b, q, at, need, cost)
     ahead, later = ahead - cycles * q.limit, cycles * q.per
   end
   local over = q.used + ahead + cost - q.limit
-  local from, left = 0, q.used
+  local from = 0
   while over > 0 do
     local page = redis.call('ZRANGE', q.log, from, from + 63, 'WITHSCORES')
     if #page == 0 then break end
     for i = 1, #page, 2 do
       local part = tonumber(string.match(page[i], ' (%S+)$') or 0)
-      over, left = over - part, left - part
+      over = over - part
       if over <= 0 then return math.max(at, tonumber(page[i + 1]) + q.per + guard(b)) + later end
     end
     from = from + 64
-    if rough and left > 0 then
-      local seen = tonumber(page[#page])
-      local newest = tonumber(redis.call('ZRANGE', q.log, -1, -1, 'WITHSCORES')[2])
-      return math.max(at, seen + (newest - seen) * math.min(1, over / left) + q.per + guard(b)) + later
-    end
   end
   return at + later
 end

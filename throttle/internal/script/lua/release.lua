@@ -10,9 +10,10 @@
 -- ARGV[4]     name of the round, kept with each job to ask for its parcel
 -- ARGV[5]     scheduler
 -- ARGV[6]     token of the call
+-- ARGV[7]     most bytes of payloads of expired jobs to reply, 0 for none
 -- Reply: µs until the next bucket is due (-1: none), µs until the next lease ends (-1:
 --        none), keys that belong to another shard, number of jobs that expired; for each
---        of those: key, id, encoded job; then for each job released: key, id, release
+--        of those: key, id, encoded job ("" if none is asked for); then for each job released: key, id, release
 --        number, pool
 -- Expiry: the reply is kept for a minute.
 
@@ -281,7 +282,10 @@ end
 
 -- Jobs that waited too long end. One that has begun is kept as a dead letter.
 local expired = redis.call('ZRANGEBYSCORE', SHARD .. 'expiry', '-inf', int(now), 'LIMIT', 0, MOST_EXPIRED)
+local room_for_payloads = tonumber(ARGV[7])
+local with_payloads = room_for_payloads > 0
 for _, name in ipairs(expired) do
+  if with_payloads and room_for_payloads <= 0 then break end
   redis.call('ZREM', SHARD .. 'expiry', name)
   local b, id, r = waiting_job(name)
   if b and r.expires > now then
@@ -293,7 +297,9 @@ for _, name in ipairs(expired) do
       tally('dead', 1)
     else
       reply[4] = reply[4] + 1
-      reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = b.key, id, redis.call('HGET', b.j, id) or ''
+      local blob = with_payloads and redis.call('HGET', b.j, id) or ''
+      room_for_payloads = room_for_payloads - #blob
+      reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = b.key, id, blob
       forget(b, id, r)
       tally('expired', 1)
     end

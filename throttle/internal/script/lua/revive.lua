@@ -5,7 +5,8 @@
 -- KEYS[1]     due set of the shard
 -- ARGV[1]     "replay" or "discard"
 -- ARGV[2..]   groups of 2: key, id
--- Reply: for each job 1; 0 if there is no such job; 2 if another has its id
+-- Reply: for each job 1; 0 if there is no such job; 2 if another has its id; 3 if its
+--        key takes no new jobs
 
 if ARGV[1] == 'discard' then go_on_when_full() end
 local reply = {}
@@ -18,6 +19,9 @@ local function replay(key, id)
   leak(b)
   local blob = redis.call('HGET', SHARD .. 'ended:job', name)
   if not cost or not blob then return 0 end
+  for _, x in ipairs(chain(b)) do
+    if x.draining then return 3 end
+  end
   if redis.call('HSETNX', b.j, id, blob) == 0 then return 2 end
   b.seq = math.max(b.seq + 1, now)
   local r = fresh(b.seq, tonumber(cost), pool)

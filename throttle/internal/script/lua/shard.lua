@@ -34,7 +34,8 @@
 --   a:KEY          hash: job -> its attempts so far, see record.lua
 --   x:KEY          sorted set: dead or done job that is kept -> instant of its end
 --   h:KEY          stream: departures, see history.lua
---   u:NAME KEY     string: "id since" of the job that has a name, see names.lua
+--   u:NAME KEY     string: "id since" of the job that has a name, " d" behind it if it is
+--                  done, see names.lua
 --   q:PER:KEY      sorted set: "first cost" -> last instant, of what left in a sliding
 --                  window of PER µs
 --   reply:NAME     string: what a call was answered, for when it is repeated

@@ -46,6 +46,7 @@ local function store(b)
   if keep > 0 then
     redis.call('HSET', name, 'level', exact(b.level), 'at', int(b.at), 'own', b.own)
     if b.kin then redis.call('HSET', name, 'kin', kin_text(b)) end
+    if b.told ~= '' then redis.call('HSET', name, 'told', b.told) end
     store_quotas(b, name)
     redis.call('PEXPIRE', name, int(math.ceil(keep / 1000) + 1000))
   end
