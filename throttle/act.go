@@ -55,7 +55,7 @@ func (q *Queue) act(ctx context.Context, what string, priority int, key, id stri
 	if err := ValidateKey(key); err != nil {
 		return "", err
 	}
-	if err := validateToken("id", id, MaxIDBytes); err != nil {
+	if err := validateToken("id", id); err != nil {
 		return "", err
 	}
 	acting := script.Acting{Lead: DefaultLead.Microseconds(), What: what, Who: q.who, Priority: priority}

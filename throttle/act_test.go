@@ -176,9 +176,10 @@ func TestPurgeTakesWhatTheFilterNames(t *testing.T) {
 			s.do(func(q *throttle.Queue) {
 				key, err := q.Key(ctx, "k")
 				require.NoError(t, err)
-				if c.filter == (throttle.Filter{State: throttle.Waiting}) {
+				switch c.filter {
+				case throttle.Filter{State: throttle.Waiting}:
 					c.want = key.Waiting
-				} else if c.filter == (throttle.Filter{}) {
+				case throttle.Filter{}:
 					c.want = key.Waiting + key.Delayed
 				}
 				removed, err := q.PurgeWhere(ctx, "k", c.filter)

@@ -146,7 +146,7 @@ func (q *Queue) revive(ctx context.Context, what, key, id string) error {
 	if err := ValidateKey(key); err != nil {
 		return err
 	}
-	if err := validateToken("id", id, MaxIDBytes); err != nil {
+	if err := validateToken("id", id); err != nil {
 		return err
 	}
 	if what == script.Replay {

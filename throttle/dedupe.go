@@ -18,7 +18,7 @@ import (
 // An ID stays taken as long as its job is there. So where a newer job may come while
 // an older one is on its way already, let IDs be new ones and use a Name.
 type Dedupe struct {
-	// Name is what jobs that are the same have in common: 1 to MaxIDBytes printable
+	// Name is what jobs that are the same have in common: 1 to MaxTokenBytes printable
 	// ASCII bytes without spaces. Empty means the ID.
 	Name string
 	// Content takes type, headers and payload in place of a Name.
@@ -43,7 +43,7 @@ type Dedupe struct {
 
 func (d Dedupe) validate() error {
 	if d.Name != "" {
-		if err := validateToken("name", d.Name, MaxIDBytes); err != nil {
+		if err := validateToken("name", d.Name); err != nil {
 			return err
 		}
 	}

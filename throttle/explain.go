@@ -74,7 +74,7 @@ func (q *Queue) Explain(ctx context.Context, key string) (Explanation, error) {
 // it: a job that is not the next one waits for those before it as well. The error is
 // [ErrNoJob] if there is none, or if it has ended.
 func (q *Queue) ExplainJob(ctx context.Context, key, id string) (Explanation, error) {
-	if err := validateToken("id", id, MaxIDBytes); err != nil {
+	if err := validateToken("id", id); err != nil {
 		return Explanation{}, err
 	}
 	e, err := q.explain(ctx, key, id)

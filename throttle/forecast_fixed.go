@@ -104,9 +104,9 @@ func (w *fixedCount) most(r run) int64 {
 		n = whole(math.Ceil(room - tooLittle))
 	}
 	if w.guarded() {
-		return min(n, during(end-w.guard-r.at, r.every, true))
+		return min(n, r.until(end-w.guard, true))
 	}
-	return min(n, during(end-r.at, r.every, false))
+	return min(n, r.until(end, false))
 }
 
 func (w *fixedCount) take(r run) {

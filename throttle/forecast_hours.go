@@ -120,7 +120,7 @@ func (c *calendar) earliest(at float64) float64 {
 }
 
 func (c *calendar) most(r run) int64 {
-	return during(c.until-c.guard-r.at, r.every, false)
+	return r.until(c.until-c.guard, false)
 }
 
 // find finds the opening that holds an instant, or else the next one.

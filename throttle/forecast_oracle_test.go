@@ -26,15 +26,14 @@ type oracleStage struct {
 	cool   float64
 	quotas []*oracleQuota
 
-	zone    *time.Location // of the hours; nil if there are none
-	minutes [minutesPerWeek]bool
+	zone   *time.Location // of the hours; nil if there are none
+	closed [minutesPerWeek]int
 }
 
 type oracleQuota struct {
 	Quota
 	zone *time.Location
 	used map[int64]float64 // by fixed window
-	debt float64           // of dear jobs, from the window before
 	last int64             // fixed window of the last departure
 	left []entry           // sliding: what counts, oldest first
 	sum  float64
@@ -49,7 +48,7 @@ func newOracle(o outlook) *oracle {
 		p := s.policy.WithDefaults()
 		st := &oracleStage{policy: p, guard: guardOf(p.Limit), level: s.level + s.out, at: float64(o.now), ramped: float64(s.ramped), cool: float64(s.cool)}
 		if p.Hours != nil {
-			st.zone, st.minutes = mustZone(p.Hours.Zone), openMinutes(*p.Hours)
+			st.zone, st.closed = mustZone(p.Hours.Zone), closedFor(*p.Hours)
 		}
 		for j, q := range p.Quotas {
 			oq := &oracleQuota{Quota: q, zone: mustZone(q.Zone), used: map[int64]float64{}}
@@ -192,13 +191,17 @@ func (s *oracleStage) from(at, cost float64) float64 {
 	return at
 }
 
-func (s *oracleStage) open(at float64) bool {
+func (s *oracleStage) open(at float64) bool { return s.closed[s.minute(at)] == 0 }
+
+// minute is that of the week, from Monday 00:00.
+func (s *oracleStage) minute(at float64) int {
 	t := time.UnixMicro(int64(at)).In(s.zone)
-	return s.minutes[(int(t.Weekday())+6)%7*minutesPerDay+t.Hour()*60+t.Minute()]
+	return (int(t.Weekday())+6)%7*minutesPerDay + t.Hour()*60 + t.Minute()
 }
 
-// openMinutes says for each minute of the week, from Monday 00:00, whether it is in an opening.
-func openMinutes(h Hours) (minutes [minutesPerWeek]bool) {
+// closedFor says for each minute of the week how many minutes it is to the next opening.
+func closedFor(h Hours) (minutes [minutesPerWeek]int) {
+	open := make(map[int]bool)
 	for _, o := range h.Open {
 		from, to := int(o.From.Minutes()), int(o.To.Minutes())
 		if to <= from {
@@ -209,24 +212,35 @@ func openMinutes(h Hours) (minutes [minutesPerWeek]bool) {
 				continue
 			}
 			for m := from; m < to; m++ {
-				minutes[(d*minutesPerDay+m)%minutesPerWeek] = true
+				open[(d*minutesPerDay+m)%minutesPerWeek] = true
 			}
+		}
+	}
+	for m := 2*minutesPerWeek - 1; m >= 0; m-- {
+		if open[m%minutesPerWeek] {
+			minutes[m%minutesPerWeek] = 0
+		} else {
+			minutes[m%minutesPerWeek] = minutes[(m+1)%minutesPerWeek] + 1
 		}
 	}
 	return minutes
 }
 
-// nextOpen looks at every minute.
+// nextOpen is when the next opening begins. It looks at every minute of the last hours before.
 func (s *oracleStage) nextOpen(at float64) float64 {
-	const minute = 60e6
+	const minute, change = 60e6, 180 // minutes; no clocks change by more
 	was := s.open(at)
 	for {
-		at = math.Floor(at/minute)*minute + minute
-		if is := s.open(at); is && !was {
-			return at
-		} else {
-			was = is
+		steps := 1
+		if !was {
+			steps = max(1, s.closed[s.minute(at)]-change)
 		}
+		at = (math.Floor(at/minute) + float64(steps)) * minute
+		is := s.open(at)
+		if is && !was {
+			return at
+		}
+		was = is
 	}
 }
 
@@ -238,7 +252,7 @@ func (q *oracleQuota) window(at float64) (id int64, end float64) {
 	}
 	t := time.UnixMicro(int64(at)).In(q.zone)
 	y, m, d := t.Date()
-	id = int64(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / 86400)
+	id = time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / 86400
 	const step = 15 * time.Minute
 	next := t.Truncate(step).Add(step)
 	for next.In(q.zone).Day() == d {

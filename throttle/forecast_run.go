@@ -17,24 +17,24 @@ const tooLittle = 1e-6
 func slack(at float64) float64 { return 0.01 + at*1e-14 }
 
 // whole is the number of jobs that fit, where x may be off by rounding.
-func whole(x float64) int64 {
-	x = math.Floor(x + tooLittle)
+func whole(x float64) int64 { return floor(x + tooLittle) }
+
+func floor(x float64) int64 {
 	if x >= most {
 		return most
 	}
-	return int64(x)
+	return int64(math.Floor(x))
 }
 
-// during is how many jobs leave at even distances in a time, the first at its beginning,
-// another one at its end if that is included.
-func during(time, every float64, included bool) int64 {
-	if every <= 0 {
+// until is how many jobs of a run leave until an instant, and at it if that is included.
+func (r run) until(end float64, included bool) int64 {
+	if r.every <= 0 {
 		return most
 	}
 	if included {
-		return whole(time/every) + 1
+		return floor((end-r.at+slack(end))/r.every) + 1
 	}
-	return whole(math.Ceil(time/every - tooLittle))
+	return floor(math.Ceil((end - r.at - slack(end)) / r.every))
 }
 
 // earliest is when a job of that cost may leave that is at the head of the line.

@@ -12,8 +12,7 @@ import (
 // Bounds of a [Job].
 const (
 	MaxPriority       = 9
-	MaxIDBytes        = 128
-	MaxTypeBytes      = 128
+	MaxTokenBytes     = 128 // of an ID, a type, a pool or a name
 	MaxCost           = 1_000_000_000
 	MaxHeaderBytes    = 64 << 10 // names and values together
 	DefaultMaxJobSize = 1 << 20  // bytes of payload
@@ -22,7 +21,7 @@ const (
 // A Job is one outbound call that waits its turn under a key.
 type Job struct {
 	Key     string            // the bucket it leaves through; see ValidateKey
-	ID      string            // 1 to MaxIDBytes printable ASCII bytes without spaces; empty means a new UUIDv7
+	ID      string            // 1 to MaxTokenBytes printable ASCII bytes without spaces; empty means a new UUIDv7
 	Type    string            // what a handler is chosen by, as with asynq.ServeMux
 	Payload []byte            // handed to the handler byte for byte
 	Headers map[string]string // handed to the handler
@@ -92,13 +91,13 @@ func (j Job) Validate(maxSize int) error {
 	if err := ValidateKey(j.Key); err != nil {
 		return err
 	}
-	if err := validateToken("id", j.ID, MaxIDBytes); err != nil {
+	if err := validateToken("id", j.ID); err != nil {
 		return err
 	}
-	if err := validateToken("type", j.Type, MaxTypeBytes); err != nil {
+	if err := validateToken("type", j.Type); err != nil {
 		return err
 	}
-	if err := validateToken("pool", j.Pool, MaxTypeBytes); err != nil {
+	if err := validateToken("pool", j.Pool); err != nil {
 		return err
 	}
 	if j.Cost < 1 || j.Cost > MaxCost {
@@ -171,16 +170,17 @@ func (j Job) more() *script.More {
 	return m
 }
 
-func validateToken(field, s string, maxBytes int) error {
-	bad := s == "" || len(s) > maxBytes
+// validateToken checks what is stored between spaces, at most MaxTokenBytes.
+func validateToken(field, s string) error {
+	bad := s == "" || len(s) > MaxTokenBytes
 	for i := 0; i < len(s) && !bad; i++ {
 		bad = s[i] <= ' ' || s[i] > '~'
 	}
 	if bad {
-		if len(s) > maxBytes {
-			return invalid(field, len(s), "at most %d bytes", maxBytes)
+		if len(s) > MaxTokenBytes {
+			return invalid(field, len(s), "at most %d bytes", MaxTokenBytes)
 		}
-		return invalid(field, s, "1 to %d printable ASCII bytes without spaces", maxBytes)
+		return invalid(field, s, "1 to %d printable ASCII bytes without spaces", MaxTokenBytes)
 	}
 	return nil
 }

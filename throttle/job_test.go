@@ -32,13 +32,13 @@ func TestJobBounds(t *testing.T) {
 	full.Payload = make([]byte, bound)
 	full.Headers = map[string]string{"h": strings.Repeat("v", throttle.MaxHeaderBytes-1)}
 	full.Cost = throttle.MaxCost
-	full.ID = strings.Repeat("i", throttle.MaxIDBytes)
+	full.ID = strings.Repeat("i", throttle.MaxTokenBytes)
 	require.NoError(t, full.Validate(bound))
 
 	minimum := throttle.Rate{Cost: 1, Per: time.Second}
 	for field, spoil := range map[string][]func(*throttle.Job){
 		"key":     {func(j *throttle.Job) { j.Key = "" }, func(j *throttle.Job) { j.Key = "\xff" }},
-		"id":      {func(j *throttle.Job) { j.ID = "a b" }, func(j *throttle.Job) { j.ID = "a\nb" }, func(j *throttle.Job) { j.ID = strings.Repeat("i", throttle.MaxIDBytes+1) }},
+		"id":      {func(j *throttle.Job) { j.ID = "a b" }, func(j *throttle.Job) { j.ID = "a\nb" }, func(j *throttle.Job) { j.ID = strings.Repeat("i", throttle.MaxTokenBytes+1) }},
 		"type":    {func(j *throttle.Job) { j.Type = "" }, func(j *throttle.Job) { j.Type = "ä" }},
 		"pool":    {func(j *throttle.Job) { j.Pool = "a b" }},
 		"cost":    {func(j *throttle.Job) { j.Cost = -1 }, func(j *throttle.Job) { j.Cost = -1_000_000_000 }, func(j *throttle.Job) { j.Cost = math.MaxInt64 }},

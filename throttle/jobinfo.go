@@ -55,7 +55,7 @@ func (q *Queue) Job(ctx context.Context, key, id string) (JobInfo, error) {
 	if err := ValidateKey(key); err != nil {
 		return JobInfo{}, err
 	}
-	if err := validateToken("id", id, MaxIDBytes); err != nil {
+	if err := validateToken("id", id); err != nil {
 		return JobInfo{}, err
 	}
 	var f script.Found

@@ -24,7 +24,8 @@ func TestAFullKeyRefusesAndSaysUntilWhen(t *testing.T) {
 		s.put(numbered("k", 1)...)
 		s.forward(500 * time.Millisecond)
 		before := len(d.names(t))
-		jobs := append(numbered("k", 6)[1:], throttle.Job{Key: "other", ID: "1", Type: "t"})
+		jobs := numbered("k", 6)[1:]
+		jobs = append(jobs, throttle.Job{Key: "other", ID: "1", Type: "t"})
 		receipts, err := d.queue(t).EnqueueMany(context.Background(), jobs)
 		s.hear()
 		s.open += 4

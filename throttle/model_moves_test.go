@@ -73,7 +73,7 @@ func (m *model) release(r script.Releasing) (due, lease int64, jobs []script.Rel
 		m.sweep = false
 	}
 	promotions := r.Most
-	for _, key := range m.due.upTo(m.now, 128) {
+	for _, key := range m.due.upTo(m.now, 96) {
 		if r.Most-len(jobs) <= 0 {
 			break
 		}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,6 +23,10 @@ type store struct {
 	shards  int
 	scripts *script.Set
 	routes  *routes
+
+	mu       sync.Mutex
+	kin      bool // whether any policy has, or had, a parent
+	kinAsked time.Time
 }
 
 // Numbers of shards.
@@ -161,11 +167,11 @@ func (s *store) seek(ctx context.Context, key string, call func(shard int, movin
 	if err != nil || ok {
 		return err
 	}
-	homes, err := s.homes(ctx, key)
-	if err != nil || len(homes) == 1 {
+	families, err := s.knownFamilies(ctx)
+	if err != nil || !families {
 		return err
 	}
-	for _, shard := range homes {
+	for shard := range s.shards {
 		c := call(shard, true)
 		if err := s.run(ctx, c); err != nil {
 			return err
@@ -175,6 +181,24 @@ func (s *store) seek(ctx context.Context, key string, call func(shard int, movin
 		}
 	}
 	return nil
+}
+
+// knownFamilies tells whether any policy has, or ever had, a parent, as known for a second
+// at most.
+func (s *store) knownFamilies(ctx context.Context) (bool, error) {
+	s.mu.Lock()
+	kin, fresh := s.kin, s.kin || time.Since(s.kinAsked) < time.Second
+	s.mu.Unlock()
+	if fresh {
+		return kin, nil
+	}
+	kin, err := s.families(ctx)
+	if err == nil {
+		s.mu.Lock()
+		s.kin, s.kinAsked = kin, time.Now()
+		s.mu.Unlock()
+	}
+	return kin, err
 }
 
 // pauseBeforeHop lets a change of policies get further that has shards refer to each

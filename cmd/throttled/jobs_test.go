@@ -126,7 +126,7 @@ func TestJobsGet(t *testing.T) {
 		code, out, stderr := try(t, r, append([]string{"jobs", "get"}, args...)...)
 		require.Equal(t, exitInvalid, code)
 		require.Empty(t, out)
-		require.Contains(t, stderr, "no such job")
+		require.Contains(t, stderr, "is not allowed: want 1 to 128 printable")
 		require.NotContains(t, stderr, escape)
 	}
 }
@@ -162,13 +162,16 @@ func TestJobsMove(t *testing.T) {
 // Of several jobs, those that are there are dealt with; the others are the error.
 func TestJobsThatAreNotThere(t *testing.T) {
 	r := throttletest.StartRedis(t)
-	line(t, openAt(t, r), "k", "a", "b")
+	q := openAt(t, r)
+	line(t, q, "k", "a", "b")
+	line(t, q, "k"+escape, "a")
 	for _, do := range []string{"release", "cancel"} {
-		code, out, stderr := try(t, r, "jobs", do, "k", "x", "a", "y"+escape)
+		code, out, stderr := try(t, r, "jobs", do, "k"+escape, "x", "a", "y")
 		require.Equal(t, exitFailed, code)
 		require.Regexp(t, `^a: (released|cancelled \(it was waiting\))\n$`, out)
-		require.Equal(t, "throttled: "+do+` job "x" of key "k": no such job`+"\n"+do+` job "y\x1b[2J" of key "k": no such job`+"\n", stderr)
+		require.Equal(t, "throttled: "+do+` job "x" of key "k\x1b[2J": no such job`+"\n"+do+` job "y" of key "k\x1b[2J": no such job`+"\n", stderr)
 	}
+	ask(t, r, "jobs", "cancel", "k", "a")
 	for _, args := range [][]string{{"front", "k", "a"}, {"release", "k", "a"}, {"cancel", "other", "b"}, {"priority", "k", "a", "1"}} {
 		code, out, stderr := try(t, r, append([]string{"jobs"}, args...)...)
 		require.Equal(t, exitInvalid, code, "nothing changed")

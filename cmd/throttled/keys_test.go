@@ -121,5 +121,5 @@ func TestMaxWaiting(t *testing.T) {
 	require.Equal(t, "max waiting: 5, 1 job now\n", ask(t, r, "max-waiting", "5", "--by", "ann"))
 	require.Equal(t, text(`{"max_waiting":5,"waiting":1}`), ask(t, r, "max-waiting", "--json"))
 	require.Equal(t, "max waiting: no bound, 1 job now\n", ask(t, r, "max-waiting", "0"))
-	require.Contains(t, ask(t, r, "trail", "--json"), `"who":"ann","what":"max waiting","name":"*","old":"0","new":"5"`)
+	require.Contains(t, ask(t, r, "trail", "--json"), `"who":"ann","what":"max_waiting","name":"*","old":"0","new":"5"`)
 }

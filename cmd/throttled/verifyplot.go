@@ -53,7 +53,7 @@ func plotFormat(file string) string {
 
 // drawVerification writes a plot of a history to an SVG or PNG file.
 func drawVerification(file string, h throttle.History, v throttle.Verification) error {
-	c := curvesOf(h, v)
+	c := curvesOf(h)
 	departed, err := c.departedPanel(v)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ type curves struct {
 }
 
 // curvesOf makes the curves of a history, with no more points than can be seen.
-func curvesOf(h throttle.History, v throttle.Verification) curves {
+func curvesOf(h throttle.History) curves {
 	var c curves
 	for s := range h.Steps() {
 		c.span = s.Since
@@ -231,7 +231,7 @@ func (c *curves) addWindows(p *plot.Plot, v throttle.Verification) error {
 		if err != nil {
 			return err
 		}
-		area.Color, area.LineStyle.Width = windowColour, 0
+		area.Color, area.Width = windowColour, 0
 		end, err := plotter.NewLine(plotter.XYs{{X: to}, {X: to, Y: top}})
 		if err != nil {
 			return err

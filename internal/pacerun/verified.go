@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/weirq/weir/throttle"
@@ -73,6 +75,9 @@ func verified(ctx context.Context, s *sheet, e *env) error {
 		return err
 	}
 	v := h.Verify()
+	for _, x := range v.Violations {
+		fmt.Fprintf(os.Stderr, "%s from %v to %v: %g of %g, by %v\n", x.What, x.From, x.To, x.Cost, x.Allowed, x.Jobs)
+	}
 	s.atLeast("departures verified", float64(v.Departures), 50_000*length.Hours())
 	s.atMost("windows that broke the policy in force", float64(len(v.Violations)), 0)
 	s.add("used of the allowance", v.Used, "", true)

@@ -188,5 +188,5 @@ func isPoolName(name string) bool {
 			return false
 		}
 	}
-	return name != "" && len(name) <= throttle.MaxTypeBytes
+	return name != "" && len(name) <= throttle.MaxTokenBytes
 }

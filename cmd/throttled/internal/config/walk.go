@@ -88,7 +88,7 @@ func (r *reader) pools(node ast.Node) {
 	r.mapping(poolsPath, node, nil, func(below string, value ast.Node) {
 		name := strings.TrimPrefix(below, poolsPath+".")
 		if !isPoolName(name) {
-			r.wrong(nodePlace(value), "%s name %s is not allowed: want 1 to %d printable ASCII bytes without spaces", poolsPath, quote(name), throttle.MaxTypeBytes)
+			r.wrong(nodePlace(value), "%s name %s is not allowed: want 1 to %d printable ASCII bytes without spaces", poolsPath, quote(name), throttle.MaxTokenBytes)
 			return
 		}
 		var priority int

@@ -22,7 +22,7 @@ local lease, budget = tonumber(ARGV[2]), tonumber(ARGV[3])
 local round, kept, token = ARGV[4], SHARD .. 'reply:' .. ARGV[5], ARGV[6]
 local CHUNK = 64
 local MOST_EXPIRED, MOST_FORCED = 64, 16 -- a call
-local steps = 256 -- that a call takes through families, whether or not they release a job
+local steps = 160 -- that a call takes through families, whether or not they release a job
 
 local earlier = redis.call('GET', kept)
 if earlier and string.sub(earlier, 1, #token + 1) == token .. ' ' then
@@ -320,7 +320,7 @@ for _, name in ipairs(redis.call('ZRANGE', SHARD .. 'forced', 0, MOST_FORCED - 1
   end
 end
 
-local due = redis.call('ZRANGEBYSCORE', DUE, '-inf', int(now), 'LIMIT', 0, 128, 'WITHSCORES')
+local due = redis.call('ZRANGEBYSCORE', DUE, '-inf', int(now), 'LIMIT', 0, 96, 'WITHSCORES')
 for i = 1, #due, 2 do
   if budget <= 0 then break end
   local key, at = due[i], tonumber(due[i + 1])
