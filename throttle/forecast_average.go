@@ -13,7 +13,7 @@ const (
 	stepsPerCall        = 2
 
 	manyWindows         = 256
-	manyWeeks, evenMore = 128, 8192
+	manyWeeks, evenMore = 128, 2048
 )
 
 // How an average is measured: over so many windows after as many that settle it, or

@@ -60,7 +60,10 @@ type view struct {
 func newSlidingCount(q Quota, c counted, out, share, guard float64, now int64) slidingCount {
 	per := float64(q.Per.Microseconds())
 	used := c.used + out
-	s := slidingCount{limit: share * float64(q.Limit), per: per, span: per + guard, grain: per / logGrain, used: share * used}
+	s := slidingCount{
+		limit: share * float64(q.Limit), used: share * used,
+		per: per, span: per + guard, grain: per / logGrain,
+	}
 	known, begins := 0.0, math.Inf(-1)
 	for _, l := range c.log {
 		known += l.cost
@@ -182,7 +185,10 @@ func (q *slidingCount) distance(at, cost float64) float64 {
 	q.look(at, cost)
 	s := &q.seen
 	e := &s.next
-	if e.n == 0 || e.every <= 0 || !near(e.at-e.every, at, slack(at)) || float64(s.free)*s.cost > e.cost+tooLittle {
+	if e.n == 0 || e.every <= 0 || !near(e.at-e.every, at, slack(at)) {
+		return 0
+	}
+	if float64(s.free)*s.cost > e.cost+tooLittle {
 		return 0
 	}
 	if s.free > 1 && (e.n < fewestEntries || e.every > 2*q.grain) {
@@ -294,7 +300,8 @@ func (e *entries) join(next *entries, coarse bool) bool {
 		every = gap
 	}
 	off := slack(next.at)
-	if e.cost == next.cost && near(gap, every, off) && (next.n == 1 || near(next.every, every, off/float64(next.n))) {
+	goesOn := near(gap, every, off) && (next.n == 1 || near(next.every, every, off/float64(next.n)))
+	if e.cost == next.cost && goesOn {
 		e.every, e.n = every, e.n+next.n
 		return true
 	}

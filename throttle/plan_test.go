@@ -57,7 +57,9 @@ func TestScriptsKeepToThePlan(t *testing.T) {
 			slots := s.slots("k", start)
 			require.Len(t, slots, c.jobs)
 			for i := 0; i < c.jobs; i += 50 {
-				plan, err := throttle.Plan(throttle.PlanRequest{Policies: []throttle.Policy{c.policy}, Jobs: int64(i + 1), Cost: c.cost, Start: start})
+				plan, err := throttle.Plan(throttle.PlanRequest{
+					Policies: []throttle.Policy{c.policy}, Jobs: int64(i + 1), Cost: c.cost, Start: start,
+				})
 				require.NoError(t, err)
 				off := max(250*time.Millisecond, slots[i]/100)
 				require.InDelta(t, slots[i], plan.Last.Sub(start), float64(off), "job %d", i)
