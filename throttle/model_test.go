@@ -143,7 +143,7 @@ func (m *model) bucket(key string) *bucketModel {
 		m.lines[key] = b.lines
 	}
 	if !b.whole || b.version != m.version {
-		if b.whole {
+		if b.whole || b.Limit.Rate > 0 { // one that rests leaks at its old rate until now
 			m.leak(b)
 		}
 		m.resolve(b)
@@ -193,7 +193,7 @@ func (m *model) commit() {
 		if b.Level > 0 {
 			empty := min(float64(throttle.MaxWait.Microseconds()), b.Level*float64(b.Limit.Period.Microseconds())/float64(b.Limit.Rate))
 			m.buckets[b.key] = bucketModel{
-				key: b.key, Bucket: throttle.Bucket{Level: b.Level, At: b.At}, own: b.own,
+				key: b.key, Bucket: throttle.Bucket{Limit: b.Limit, Level: b.Level, At: b.At}, own: b.own,
 				expires: m.real + 1000*(int64(math.Ceil(empty/1000))+1000),
 			}
 		}

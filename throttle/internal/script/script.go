@@ -47,7 +47,7 @@ type Set struct {
 }
 
 // shared is what every script begins with, in this order.
-var shared = []string{"shard", "policy", "calendar", "bucket", "quota", "chain", "store", "names", "record"}
+var shared = []string{"shard", "policy", "calendar", "bucket", "quota", "chain", "store", "names", "record", "told"}
 
 // NewSet returns the scripts on the clock of the server.
 func NewSet() *Set { return NewSetWithClock(source("clock")) }

@@ -42,7 +42,7 @@ local function leak(b)
   b.at = now
 end
 
-local change_parent
+local change_parent, log_policy, log_entry
 
 -- Loads a bucket once a call. Missing or damaged fields count as those of an idle
 -- bucket; what can be counted again is counted again.
@@ -100,6 +100,7 @@ local function bucket(key)
     b.home = nil
     if rate ~= b.rate or period ~= b.period then b.booked, b.changed = 0, whole and now or b.changed end
     if whole and up ~= b.up then change_parent(b, up, b.up) end
+    if b.told ~= '' then log_policy(b) end
   end
   return b
 end

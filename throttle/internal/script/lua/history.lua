@@ -6,24 +6,11 @@
 --                                                  it gave up (0: none); f if forced
 --   s  instant off run id key                      what that run cost more, or less
 
-local REST = 86400000 -- ms that it is kept after the last departure
-
-local function log_entry(x, text)
-  local name = SHARD .. 'h:' .. x.key
-  redis.call('XADD', name, 'MAXLEN', '~', int(x.more.log), '*', 'e', text)
-  redis.call('PEXPIRE', name, int(REST))
-end
-
 -- Writes a departure into the histories of a bucket and its parents.
 local function log_departure(b, id, r, missed)
   for _, x in ipairs(chain(b)) do
     if x.more and x.more.log then
-      if x.told ~= x.policy then
-        -- The entry that told of the old one may have been dropped.
-        if x.told ~= '' then log_entry(x, 'o ' .. int(now) .. ' ' .. x.told) end
-        log_entry(x, 'p ' .. int(now) .. ' ' .. x.policy)
-        x.told = x.policy
-      end
+      log_policy(x)
       log_entry(x, 'd ' .. int(r.slot) .. ' ' .. int(r.cost) .. ' ' .. int(r.run) .. ' ' .. int(missed)
         .. ' ' .. int(r.attempt) .. ' ' .. (marked(r, 'f') and 'f' or '-') .. ' ' .. id .. ' ' .. b.key)
     else

@@ -44,7 +44,11 @@ local function store(b)
   redis.call('DEL', name, b.w, b.d, b.s, b.f, b.a)
   redis.call('ZREM', DUE, b.key)
   if keep > 0 then
-    redis.call('HSET', name, 'level', exact(b.level), 'at', int(b.at), 'own', b.own)
+    redis.call('HSET', name, 'level', exact(b.level), 'at', int(b.at), 'own', b.own,
+      'policy', b.policy) -- it leaks at this rate until it is asked for again
+    if b.last_slot > now or b.changed > 0 then
+      redis.call('HSET', name, 'ahead', exact(b.ahead) .. ' ' .. int(b.last_slot) .. ' ' .. int(b.changed))
+    end
     if b.kin then redis.call('HSET', name, 'kin', kin_text(b)) end
     if b.told ~= '' then redis.call('HSET', name, 'told', b.told) end
     store_quotas(b, name)
