@@ -96,9 +96,12 @@ func TestGoSnippetsRun(t *testing.T) {
 	lines := start(t, exec.Command(buildInto(t, t.TempDir(), "./"+dir)))
 	require.Regexp(t, `^invoice-42 1 \d{4}-`, next(t, lines))
 	rest := []string{next(t, lines), next(t, lines), next(t, lines)} // the worker and what sets it up print at once
-	slices.Sort(rest)
-	require.Equal(t, []string{`invoice-42, attempt 1: {"invoice": 42}`, "tenant-* 20/s burst 5 idle"}, rest[:2])
-	require.Regexp(t, `^(waiting 1|released 0|running 0) \d{4}-`, rest[2])
+	for _, want := range []string{
+		`^invoice-42, attempt 1: \{"invoice": 42\}$`, `^tenant-\* 20/s burst 5 idle$`,
+		`^(waiting 1|released 0|running 0|delayed 0) \d{4}-`, // nothing handles its type
+	} {
+		require.True(t, slices.ContainsFunc(rest, regexp.MustCompile(want).MatchString), "%s is not in %q", want, rest)
+	}
 }
 
 func TestShellSnippetsRun(t *testing.T) {

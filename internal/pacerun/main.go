@@ -2,7 +2,7 @@
 // depart: each scenario runs the real parts on private Redis servers and compares
 // figures with bounds.
 //
-//	go run ./internal/pacerun                 # all scenarios, about sixteen minutes
+//	go run ./internal/pacerun                 # all scenarios, about an hour, half of it one that is verified
 //	go run ./internal/pacerun -run 'one key'  # those whose names match
 package main
 
