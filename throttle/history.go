@@ -57,7 +57,7 @@ type Settlement struct {
 // A place is where something stands in a History: in time, and in the log. Slots are given
 // out ahead, and what is logged later does not reach those that were given out.
 type place struct {
-	at  int64 // the instant, in µs on a scale that goes on where the clock steps back
+	at  int64 // the instant, µs since 1970
 	seq int   // place in the log, from 1; 0 for what was not read from one
 }
 
@@ -85,7 +85,6 @@ type historyParser struct {
 	named map[runName]int // runs that later entries speak of, and where they are in out.Departures
 	gone  map[int]bool    // departures that gave up their slot
 	seq   int
-	shift int64  // what to add to the clock: the sum of its steps back
 	now   int64  // the last instant so far that was no slot ahead
 	text  string // of the last policy
 }
@@ -108,7 +107,7 @@ func parseHistory(key string, entries []string) (History, error) {
 		if e.letter == entryFrom {
 			p.text = ""
 			p.out.Policies = append(p.out.Policies, PolicyChange{
-				At: time.UnixMicro(p.now - p.shift).UTC(), Unknown: true, place: place{p.now, p.seq},
+				At: time.UnixMicro(p.now).UTC(), Unknown: true, place: place{p.now, p.seq},
 			})
 		}
 	}
@@ -143,7 +142,7 @@ func (p *historyParser) prepare(entries []string) {
 }
 
 func (p *historyParser) read(e historyEntry) error {
-	at, where := time.UnixMicro(e.instant).UTC(), place{e.instant + p.shift, p.seq}
+	at, where := time.UnixMicro(e.instant).UTC(), place{e.instant, p.seq}
 	if e.letter != entryDepart {
 		p.now = max(p.now, where.at)
 	}
@@ -154,8 +153,6 @@ func (p *historyParser) read(e historyEntry) error {
 		p.depart(e, at, where)
 	case entrySettled:
 		p.settle(e, at, where)
-	case entryClock:
-		p.shift += e.before - e.instant
 	}
 	return nil
 }

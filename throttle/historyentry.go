@@ -12,7 +12,6 @@ const (
 	entryFrom    = "p" // a policy that is in force from then on
 	entryDepart  = "d" // a departure
 	entrySettled = "s" // what a run truly cost
-	entryClock   = "c" // the clock stepped back
 )
 
 // maxInstant is the last instant of an entry, µs since 1970: what a Lua number holds
@@ -33,8 +32,6 @@ type historyEntry struct {
 	attempt int    // from 1
 	forced  bool   // an operator let it go past the limit
 	id, key string // of the job
-
-	before int64 // what the clock had shown already when it stepped back, µs
 }
 
 var errHistoryEntry = errors.New("the entry is damaged, or written by a newer version")
@@ -61,9 +58,6 @@ func parseHistoryEntry(text string) (e historyEntry, err error) {
 		e.off = r.number(-MaxCost, MaxCost)
 		e.run = r.number(0, maxInstant)
 		e.id, e.key = r.word(), r.all()
-	case entryClock:
-		e.before = r.number(e.instant, maxInstant)
-		r.bad = r.bad || r.rest != ""
 	default:
 		r.bad = true
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/weirq/weir/internal/chart"
 	"github.com/weirq/weir/throttle"
 )
 
@@ -65,7 +66,7 @@ func (f *planFlags) check(args []string, set *pflag.FlagSet) (err error) {
 		return errors.New("--jobs is missing: give the number of jobs in the line")
 	case len(args) == 0 && !set.Changed("rate"):
 		return errors.New("there is no policy to plan with: give a KEY, or --rate and other flags")
-	case set.Changed(plotFlag) && plotFormat(f.plot) == "":
+	case set.Changed(plotFlag) && chart.Format(f.plot) == "":
 		return fmt.Errorf("--plot %q is not allowed: want the name of a file that ends in .svg or .png", f.plot)
 	}
 	if set.Changed("start") {

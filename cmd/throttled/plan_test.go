@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weirq/weir/internal/chart"
 	"github.com/weirq/weir/throttle"
 	"github.com/weirq/weir/throttle/throttletest"
 )
@@ -123,7 +124,7 @@ func TestPlanPlots(t *testing.T) {
 			if ext == ".svg" {
 				requireDrawing(t, file, "departed by then", true)
 			} else {
-				requirePixels(t, file, departedColour, true)
+				requirePixels(t, file, chart.Blue, true)
 			}
 		}
 	}

@@ -1,20 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/weirq/weir/internal/chart"
 	"github.com/weirq/weir/throttle"
 )
 
@@ -31,27 +23,12 @@ func drawPlan(file string, r throttle.PlanRequest) error {
 	if err != nil {
 		return err
 	}
-	p := plot.New()
-	sans := func(size font.Length) font.Font {
-		return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
-	}
-	p.Title.Text, p.Title.TextStyle.Font, p.Title.Padding = planTitle(r), sans(13), 3*vg.Millimeter
-	p.X.Label.Text, p.Y.Label.Text = unitNames[unit]+" since "+stamp(r.Start), "jobs"
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Label.TextStyle.Font, axis.Label.Padding = sans(11), 2*vg.Millimeter
-		axis.Tick.Label.Font, axis.Padding = sans(10), 0
-	}
-	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = gridColour, gridColour
-	p.Add(grid)
-	line, err := plotter.NewLine(points)
-	if err != nil {
+	p := chart.New(planTitle(r), unitNames[unit]+" since "+stamp(r.Start), "jobs")
+	if _, err := chart.AddLine(p, "", points, chart.Blue, 2); err != nil {
 		return err
 	}
-	line.Color, line.Width = departedColour, vg.Points(2)
-	p.Add(line)
 	p.X.Min, p.Y.Min, p.Y.Max = 0, 0, float64(r.Jobs)*1.05
-	return writePlot(file, p)
+	return chart.Write(file, plotWidth, plotHeight, p)
 }
 
 // planTitle is of two lines: what leaves, and under which policy.
@@ -113,24 +90,4 @@ func planCurve(r throttle.PlanRequest) (points plotter.XYs, unit time.Duration, 
 		points = append(points, plotter.XY{X: float64(p.after) / float64(unit), Y: float64(p.jobs)})
 	}
 	return points, unit, err
-}
-
-// writePlot draws a plot of one panel to a file.
-func writePlot(file string, p *plot.Plot) error {
-	var canvas vg.CanvasSizer
-	var out io.WriterTo
-	if plotFormat(file) == "svg" {
-		svg := vgsvg.New(plotWidth, plotHeight)
-		canvas, out = svg, svg
-	} else {
-		image := vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(plotDPI))
-		canvas, out = image, vgimg.PngCanvas{Canvas: image}
-	}
-	margin := 4 * vg.Millimeter
-	p.Draw(draw.Crop(draw.New(canvas), margin, -2*margin, margin, -margin))
-	var drawn bytes.Buffer
-	if _, err := out.WriteTo(&drawn); err != nil {
-		return err
-	}
-	return os.WriteFile(file, drawn.Bytes(), 0o644)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/weirq/weir/internal/chart"
 	"github.com/weirq/weir/throttle"
 )
 
@@ -46,7 +47,7 @@ func newVerify(term terminal) *cobra.Command {
 			set.StringVar(&file, plotFlag, "", "draw it to a `FILE`, whose name ends in .svg or .png")
 		},
 		check: func(args []string, set *pflag.FlagSet) error {
-			if set.Changed(plotFlag) && plotFormat(file) == "" {
+			if set.Changed(plotFlag) && chart.Format(file) == "" {
 				return fmt.Errorf("--plot %q is not allowed: want the name of a file that ends in .svg or .png", file)
 			}
 			return key(args, set)

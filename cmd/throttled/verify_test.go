@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weirq/weir/internal/chart"
 	"github.com/weirq/weir/throttle"
 	"github.com/weirq/weir/throttle/throttletest"
 )
@@ -181,7 +182,7 @@ func TestVerifyPlots(t *testing.T) {
 			require.Contains(t, out, "verdict")
 			require.Equal(t, map[bool]int{false: exitClean, true: exitFailed}[breaks], code)
 			if ext == ".png" {
-				requirePixels(t, name, violationColour, breaks)
+				requirePixels(t, name, chart.Orange, breaks)
 			} else {
 				requireDrawing(t, name, "window that broke the policy", breaks)
 			}

@@ -1,22 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"image/color"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/weirq/weir/internal/chart"
 	"github.com/weirq/weir/throttle"
 )
 
@@ -24,32 +16,11 @@ import (
 const (
 	plotWidth  = 26 * vg.Centimeter
 	plotHeight = 18 * vg.Centimeter
-	plotDPI    = 144
 	// plotColumns is how many parts of the time are told apart: about the pixels.
 	plotColumns = 1500
 	// plotMarks bounds the windows that are marked.
 	plotMarks = 200
 )
-
-// Colours that can be told apart with any kind of sight, on screens and in print (the
-// palette of Okabe and Ito, 2008).
-var (
-	departedColour  = color.RGBA{0x00, 0x72, 0xb2, 0xff}
-	levelColour     = color.RGBA{0x00, 0x9e, 0x73, 0xff}
-	violationColour = color.RGBA{0xd5, 0x5e, 0x00, 0xff}
-	windowColour    = color.RGBA{0xf7, 0xd8, 0xc2, 0xff}
-	boundColour     = color.Gray{0x20}
-	gridColour      = color.Gray{0xe6}
-)
-
-// plotFormat is svg or png by a file's name, or empty.
-func plotFormat(file string) string {
-	switch format := strings.ToLower(filepath.Ext(file)); format {
-	case ".svg", ".png":
-		return format[1:]
-	}
-	return ""
-}
 
 // drawVerification writes a plot of a history to an SVG or PNG file.
 func drawVerification(file string, h throttle.History, v throttle.Verification) error {
@@ -62,29 +33,7 @@ func drawVerification(file string, h throttle.History, v throttle.Verification) 
 	if err != nil {
 		return err
 	}
-	var canvas vg.CanvasSizer
-	var out io.WriterTo
-	if plotFormat(file) == "svg" {
-		svg := vgsvg.New(plotWidth, plotHeight)
-		canvas, out = svg, svg
-	} else {
-		image := vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(plotDPI))
-		canvas, out = image, vgimg.PngCanvas{Canvas: image}
-	}
-	panels := [][]*plot.Plot{{departed}, {level}}
-	const margin = 4 * vg.Millimeter
-	tiles := draw.Tiles{
-		Rows: 2, Cols: 1, PadY: 6 * vg.Millimeter,
-		PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: 6 * vg.Millimeter,
-	}
-	for i, row := range plot.Align(panels, tiles, draw.New(canvas)) {
-		panels[i][0].Draw(row[0])
-	}
-	var drawn bytes.Buffer
-	if _, err := out.WriteTo(&drawn); err != nil {
-		return err
-	}
-	return os.WriteFile(file, drawn.Bytes(), 0o644)
+	return chart.Write(file, plotWidth, plotHeight, departed, level)
 }
 
 // curves are what a plot shows, over the time since the first departure.
@@ -167,16 +116,16 @@ func (c *curves) departedPanel(v throttle.Verification) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	departed, err := addLine(p, "departed, retries included", c.departed, departedColour, 2)
+	departed, err := chart.AddLine(p, "departed, retries included", c.departed, chart.Blue, 2)
 	if err != nil {
 		return nil, err
 	}
 	departed.StepStyle = plotter.PostStep
-	allowed, err := addLine(p, "allowed: burst + rate × time", c.allowed, boundColour, 1)
+	allowed, err := chart.AddLine(p, "allowed: burst + rate × time", c.allowed, chart.Ink, 1)
 	if err != nil {
 		return nil, err
 	}
-	allowed.Dashes = dashes
+	allowed.Dashes = chart.Dashes
 	if len(c.early) == 0 {
 		return p, nil
 	}
@@ -184,7 +133,7 @@ func (c *curves) departedPanel(v throttle.Verification) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	marks.Shape, marks.Color, marks.Radius = draw.CrossGlyph{}, violationColour, vg.Points(4)
+	marks.Shape, marks.Color, marks.Radius = draw.CrossGlyph{}, chart.Orange, vg.Points(4)
 	p.Add(marks)
 	p.Legend.Add("left too early", marks)
 	return p, nil
@@ -195,32 +144,15 @@ func (c *curves) levelPanel(v throttle.Verification) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := addLine(p, "level", c.level, levelColour, 1.2); err != nil {
+	if _, err := chart.AddLine(p, "level", c.level, chart.Green, 1.2); err != nil {
 		return nil, err
 	}
-	burst, err := addLine(p, "burst", c.burst, boundColour, 1)
+	burst, err := chart.AddLine(p, "burst", c.burst, chart.Ink, 1)
 	if err != nil {
 		return nil, err
 	}
-	burst.Dashes = dashes
+	burst.Dashes = chart.Dashes
 	return p, nil
-}
-
-var dashes = []vg.Length{vg.Points(4), vg.Points(3)}
-
-// addLine draws points. There may be none.
-func addLine(p *plot.Plot, name string, points plotter.XYs, colour color.Color, width float64) (*plotter.Line, error) {
-	if len(points) == 0 {
-		points = plotter.XYs{{}}
-	}
-	line, err := plotter.NewLine(points)
-	if err != nil {
-		return nil, err
-	}
-	line.Color, line.Width = colour, vg.Points(width)
-	p.Add(line)
-	p.Legend.Add(name, line)
-	return line, nil
 }
 
 // addWindows marks the windows that broke the policy, from the bottom to the top.
@@ -231,12 +163,12 @@ func (c *curves) addWindows(p *plot.Plot, v throttle.Verification) error {
 		if err != nil {
 			return err
 		}
-		area.Color, area.Width = windowColour, 0
+		area.Color, area.Width = chart.Peach, 0
 		end, err := plotter.NewLine(plotter.XYs{{X: to}, {X: to, Y: top}})
 		if err != nil {
 			return err
 		}
-		end.Color, end.Width = violationColour, vg.Points(1)
+		end.Color, end.Width = chart.Orange, vg.Points(1)
 		p.Add(area, end)
 		if i == 0 {
 			p.Legend.Add("window that broke the policy", area, end)
@@ -250,23 +182,7 @@ func (c *curves) inside(since time.Duration) float64 { return c.x(min(max(0, sin
 
 // panel is a plot without its curves, with room for them.
 func (c *curves) panel(v throttle.Verification, title string, curves ...plotter.XYs) (*plot.Plot, error) {
-	p := plot.New()
-	sans := func(size font.Length) font.Font {
-		return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
-	}
-	p.Title.Text, p.Title.TextStyle.Font, p.Title.Padding = title, sans(13), 3*vg.Millimeter
-	p.X.Label.Text, p.Y.Label.Text = unitNames[c.unit]+" since "+stamp(v.From), "cost units"
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Label.TextStyle.Font, axis.Label.Padding = sans(11), 2*vg.Millimeter
-		axis.Tick.Label.Font, axis.Padding = sans(10), 0
-	}
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.TextStyle.Font, p.Legend.Padding, p.Legend.ThumbnailWidth = sans(10), vg.Millimeter, 8*vg.Millimeter
-	p.Legend.XOffs, p.Legend.YOffs = 3*vg.Millimeter, -vg.Millimeter
-	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = gridColour, gridColour
-	p.Add(grid)
-
+	p := chart.New(title, unitNames[c.unit]+" since "+stamp(v.From), "cost units")
 	top := 1.0
 	for _, points := range curves {
 		for _, point := range points {
