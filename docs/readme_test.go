@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -106,7 +107,7 @@ func TestGoSnippetsRun(t *testing.T) {
 
 func TestShellSnippetsRun(t *testing.T) {
 	server := throttletest.StartRedis(t)
-	bodies := make(chan string, 10)
+	bodies := make(chan string, 100)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		bodies <- string(body)
@@ -136,9 +137,12 @@ func TestShellSnippetsRun(t *testing.T) {
 			case strings.HasPrefix(command, "go run ./cmd/throttled serve"):
 				start(t, exec.Command("sh", "-c", "exec "+here.Replace(command)))
 			case strings.HasPrefix(command, "go run ./cmd/enqueue"), strings.HasPrefix(command, "go run ./cmd/throttled"),
-				strings.HasPrefix(command, "echo "):
-				if strings.Contains(command, " verify ") {
-					departed(t, server.Client(), "crm")
+				strings.HasPrefix(command, "echo "), strings.HasPrefix(command, "seq "):
+				switch {
+				case strings.Contains(command, " verify "):
+					departed(t, server.Client(), "crm", 30)
+				case strings.Contains(command, " dead "):
+					died(t, server.Client(), "fax", "f1")
 				}
 				cmd := exec.Command("sh", "-c", here.Replace(command))
 				cmd.Env = append(os.Environ(), "WEIR_REDIS="+server.URL()) // in place of the default
@@ -152,12 +156,16 @@ func TestShellSnippetsRun(t *testing.T) {
 			ran = append(ran, command)
 		}
 	}
-	require.Len(t, ran, 34)
+	require.Len(t, ran, 41)
 	require.Regexp(t, `(?m)^acme-mail +live +20/s +5 +100 +1000/h sliding, 9000/d fixed Europe/Berlin +acme `, outputs["go run ./cmd/throttled policy list"])
 	require.Regexp(t, `(?m)^held +paused$`, outputs["go run ./cmd/throttled explain acme-mail"])
 	require.Contains(t, outputs["go run ./cmd/throttled trail --limit 5 --json"], `"who":"on call","what":"resume","name":"acme-*"`)
+	want := map[string]int{`{"invoice": 42}`: 1, "": 2, `{"n":1}`: 1}
+	for n := range 40 {
+		want[strconv.Itoa(n+1)] = 1
+	}
 	got := make(map[string]int)
-	for range 4 {
+	for range 44 {
 		select {
 		case body := <-bodies:
 			got[body]++
@@ -165,18 +173,29 @@ func TestShellSnippetsRun(t *testing.T) {
 			require.Fail(t, "a call did not arrive", "arrived: %v", got)
 		}
 	}
-	require.Equal(t, map[string]int{`{"invoice": 42}`: 1, "": 2, `{"n":1}`: 1}, got)
+	require.Equal(t, want, got)
 }
 
-// departed waits until a key's history has a departure.
-func departed(t *testing.T, client redis.UniversalClient, key string) {
+// died waits until a job is a dead letter.
+func died(t *testing.T, client redis.UniversalClient, key, id string) {
+	t.Helper()
+	queue, err := throttle.NewQueue(t.Context(), client, throttle.QueueConfig{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		job, err := queue.Job(t.Context(), key, id)
+		return err == nil && job.State == throttle.Dead
+	}, patience, 10*time.Millisecond, "%s did not die", id)
+}
+
+// departed waits until a key's history has n departures.
+func departed(t *testing.T, client redis.UniversalClient, key string, n int) {
 	t.Helper()
 	queue, err := throttle.NewQueue(t.Context(), client, throttle.QueueConfig{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		h, err := queue.History(t.Context(), key)
-		return err == nil && len(h.Departures) > 0
-	}, patience, 10*time.Millisecond, "nothing departed")
+		return err == nil && len(h.Departures) >= n
+	}, patience, 10*time.Millisecond, "too few departed")
 }
 
 func freeAddress(t *testing.T) string {

@@ -124,9 +124,9 @@ func readLetter(key string, l script.Letter, toServer int64) ListedJob {
 	return out
 }
 
-// ErrAlive is returned when a job cannot be replayed because one with its id waits or
-// runs.
-var ErrAlive = errors.New("a job with this id is there again")
+// ErrAlive is returned when a job should have ended and one with its id waits, is delayed,
+// or is in flight.
+var ErrAlive = errors.New("a job with this id has not ended")
 
 // Replay puts a job that is dead, or done and kept, back into its bucket, under its id.
 // It leaves through it like everything else, at the end of the line, its attempts counted
@@ -137,7 +137,7 @@ func (q *Queue) Replay(ctx context.Context, key, id string) error {
 }
 
 // Discard throws a job away that is dead, or done and kept. The error is [ErrNoJob] if
-// it is not kept.
+// it is not kept, or [ErrAlive] if it has not even ended.
 func (q *Queue) Discard(ctx context.Context, key, id string) error {
 	return q.revive(ctx, script.Discard, key, id)
 }
@@ -149,22 +149,24 @@ func (q *Queue) revive(ctx context.Context, what, key, id string) error {
 	if err := validateToken("id", id); err != nil {
 		return err
 	}
+	var outcome int
+	var err error
 	if what == script.Replay {
-		info, err := q.Job(ctx, key, id)
-		if err == nil && info.State != Dead && info.State != Done {
-			return fmt.Errorf("%s job %q of key %q: %w", what, id, key, ErrAlive)
-		}
-		if err != nil && !errors.Is(err, ErrNoJob) {
-			return err
-		}
+		err = q.hasEnded(ctx, key, id)
 	}
-	outcome, err := q.reviveIn(ctx, what, key, id)
+	if err == nil {
+		outcome, err = q.reviveIn(ctx, what, key, id)
+	}
 	switch {
 	case err != nil:
 	case outcome == script.NotRevived:
-		err = ErrNoJob
+		if err = q.hasEnded(ctx, key, id); err == nil {
+			err = ErrNoJob
+		}
 	case outcome == script.Alive:
-		err = ErrAlive
+		if err = q.hasEnded(ctx, key, id); err == nil { // since then
+			err = ErrAlive
+		}
 	case outcome == script.Closed:
 		err = &DrainingError{Keys: []string{key}}
 	}
@@ -175,6 +177,20 @@ func (q *Queue) revive(ctx context.Context, what, key, id string) error {
 		return fmt.Errorf("%s job %q of key %q: %w", what, id, key, err)
 	}
 	return nil
+}
+
+// hasEnded is an error if there is a job that has not.
+func (q *Queue) hasEnded(ctx context.Context, key, id string) error {
+	info, err := q.Job(ctx, key, id)
+	switch {
+	case errors.Is(err, ErrNoJob):
+		return nil
+	case err != nil:
+		return err
+	case info.State == Dead || info.State == Done:
+		return nil
+	}
+	return fmt.Errorf("%w: it is %s, not dead", ErrAlive, info.State)
 }
 
 // reviveIn tries the shards in which a job may have ended.

@@ -71,7 +71,9 @@ func TestReplayRunsAJobAgainEachTime(t *testing.T) {
 			return err
 		}
 		require.NoError(t, replay())
-		require.ErrorIs(t, replay(), throttle.ErrAlive, "it waits")
+		err := replay()
+		require.ErrorIs(t, err, throttle.ErrAlive)
+		require.EqualError(t, err, `replay job "1" of key "k": a job with this id has not ended: it is waiting, not dead`)
 		s.open--
 		s.forward(time.Minute)
 		what = script.Done
@@ -138,6 +140,7 @@ func TestDeadLettersComeBackOrGoTogether(t *testing.T) {
 	require.Zero(t, k.Kept)
 	require.NoError(t, q.Discard(ctx, "b", "0"))
 	require.ErrorIs(t, q.Discard(ctx, "b", "0"), throttle.ErrNoJob)
+	require.EqualError(t, q.Discard(ctx, "a", "0"), `discard job "0" of key "a": a job with this id has not ended: it is waiting, not dead`)
 	n, err = q.DiscardAll(ctx, "b")
 	require.NoError(t, err)
 	require.EqualValues(t, 29, n)

@@ -259,6 +259,10 @@ func receipt(e script.Entry, at script.Place, estimates *estimator) Receipt {
 	}
 	r.Position = at.Position
 	r.EstimatedDeparture = estimates.estimate(at.State, at.Ahead, max(0, at.Position-1), e.Cost, estimates.start.now+at.Wait)
+	if at.How != script.Known {
+		r.Expires = estimates.expiry(e.More)
+		r.ExpiresFirst = estimates.expiresFirst(r)
+	}
 	return r
 }
 

@@ -1,9 +1,14 @@
 package throttle
 
-import "time"
+import (
+	"time"
+
+	"github.com/weirq/weir/throttle/internal/script"
+)
 
 // An estimator tells when jobs of one key leave, from one outlook.
 type estimator struct {
+	now      time.Time // by the server's clock
 	start    outlook
 	ok       bool
 	toServer time.Duration // from the shard's time
@@ -15,7 +20,7 @@ type estimator struct {
 // clock and of the shard's. Without an outlook it tells nothing.
 func newEstimator(now, shardNow int64, text string) *estimator {
 	o, err := readOutlook(shardNow, text)
-	return &estimator{start: o, ok: err == nil, toServer: microseconds(now - shardNow)}
+	return &estimator{now: time.UnixMicro(now), start: o, ok: err == nil, toServer: microseconds(now - shardNow)}
 }
 
 // departure is when a job leaves that has jobs of cost ahead before it in the line, and
@@ -68,4 +73,34 @@ func (e *estimator) estimate(state string, ahead float64, jobs, cost, at int64) 
 		return e.departure(ahead, jobs, cost, at)
 	}
 	return time.Time{}
+}
+
+// expiry is when a job expires that was just enqueued with what m says of it, zero for
+// never.
+func (e *estimator) expiry(m *script.More) (at time.Time) {
+	var ttl int64
+	if m != nil {
+		ttl = m.TTL
+		if m.Deadline > 0 {
+			at = time.UnixMicro(m.Deadline)
+		}
+	}
+	if ttl == 0 && e.ok {
+		ttl = e.start.stages[0].policy.JobTTL.Microseconds()
+	}
+	if end := e.now.Add(microseconds(ttl)); ttl > 0 && (at.IsZero() || end.Before(at)) {
+		at = end
+	}
+	return at
+}
+
+// expiresFirst tells whether a job expires before it leaves.
+func (e *estimator) expiresFirst(r Receipt) bool {
+	switch r.State {
+	case Waiting, Delayed, Released:
+	default: // it has left
+		return false
+	}
+	late := r.EstimatedDeparture.After(r.Expires) || !e.now.Before(r.Expires)
+	return late && !r.Expires.IsZero()
 }

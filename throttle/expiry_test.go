@@ -49,6 +49,65 @@ func TestJobsExpireAndCostNothing(t *testing.T) {
 	})
 }
 
+// A receipt does not promise a departure to a job that expires before it, and neither does
+// a look-up.
+func TestReceiptsTellOfJobsThatExpireFirst(t *testing.T) {
+	onBoth(t, func(d *driven) {
+		t := d.t
+		ctx := context.Background()
+		all := throttle.Policy{Limit: limit(t, "1/s", 1), MaxInFlight: 1000}
+		short := all
+		short.JobTTL = 30 * time.Second
+		d.run(t, d.policies("*", throttle.PolicyText(all), "short", throttle.PolicyText(short)))
+		s := newSimulation(t, d)
+		s.control(script.Pause, time.Time{}, "paused")
+		s.down = true
+		s.put(append(numbered("k", 60), numbered("short", 60)...)...)
+		now := s.now
+		past := now.Add(-time.Hour)
+		for _, c := range []struct {
+			name    string
+			job     throttle.Job
+			expires time.Time
+			first   bool
+		}{
+			{"nothing", throttle.Job{Key: "k"}, time.Time{}, false},
+			{"long TTL", throttle.Job{Key: "k", TTL: time.Hour}, now.Add(time.Hour), false},
+			{"TTL in a long line", throttle.Job{Key: "k", TTL: time.Second}, now.Add(time.Second), true},
+			{"TTL in a line, but urgent", throttle.Job{Key: "k", TTL: time.Second, Priority: 9}, now.Add(time.Second), false},
+			{"delay beyond the TTL", throttle.Job{Key: "free", TTL: time.Minute, NotBefore: now.Add(time.Hour)}, now.Add(time.Minute), true},
+			{"past deadline", throttle.Job{Key: "free", Deadline: past}, past, true},
+			{"past deadline, no departure known", throttle.Job{Key: "paused", Deadline: past}, past, true},
+			{"deadline, no departure known", throttle.Job{Key: "paused", Deadline: now.Add(time.Hour)}, now.Add(time.Hour), false},
+			{"deadline before the end of the TTL", throttle.Job{Key: "k", TTL: time.Hour, Deadline: now.Add(40 * time.Second)}, now.Add(40 * time.Second), true},
+			{"TTL of the policy", throttle.Job{Key: "short"}, now.Add(30 * time.Second), true},
+			{"TTL in place of the policy's", throttle.Job{Key: "short", TTL: time.Hour}, now.Add(time.Hour), false},
+		} {
+			c.job.ID, c.job.Type = "x", "t"
+			r := s.put(c.job)[0]
+			require.Equal(t, c.first, r.ExpiresFirst, c.name)
+			info, err := d.queue(t).Job(ctx, c.job.Key, "x")
+			require.NoError(t, err)
+			require.Equal(t, c.first, info.ExpiresFirst, c.name)
+			if c.expires.IsZero() {
+				require.Zero(t, r.Expires, c.name)
+			} else {
+				require.WithinDuration(t, c.expires, r.Expires, time.Millisecond, c.name)
+			}
+			require.WithinDuration(t, info.Expires, r.Expires, time.Millisecond, c.name)
+
+			again := s.put(c.job)[0]
+			require.True(t, again.Duplicate, c.name)
+			require.Zero(t, again.Expires, "%s: of one that was there only a look-up tells", c.name)
+			s.do(func(q *throttle.Queue) {
+				_, err = q.Cancel(ctx, c.job.Key, "x")
+				require.NoError(t, err)
+			})
+			s.open--
+		}
+	})
+}
+
 // The policy's TTL is for jobs that name none; a job that has begun does not expire.
 func TestPolicyTTLIsForTheFirstAttempt(t *testing.T) {
 	onBoth(t, func(d *driven) {
@@ -85,9 +144,10 @@ func TestDeadlinesEndJobs(t *testing.T) {
 			return script.Done, 0
 		}
 		end := s.now.Add(5 * time.Second)
+		s.control(script.Pause, time.Time{}, "other")
 		s.put(
 			throttle.Job{Key: "k", ID: "again", Type: "t", Deadline: end},
-			throttle.Job{Key: "other", ID: "blocked", Type: "t", Deadline: end, NotBefore: end.Add(time.Second)},
+			throttle.Job{Key: "other", ID: "blocked", Type: "t", Deadline: end},
 		)
 		s.forward(10 * time.Second)
 		// Attempts at 0 s and 3 s; the next would have been at 6 s.

@@ -34,12 +34,14 @@ type Job struct {
 	// it waits for its policy's Ageing: those of a higher priority overtake it only as
 	// long as they come less than that, times the difference, after it.
 	Priority int
-	// TTL is how long it may wait for its first attempt. Then it expires: it ends, and
-	// costs nothing. 0 means the policy's JobTTL; MinTTL to MaxTTL.
+	// TTL is how long it may wait for its first attempt, counted from the enqueue: the time
+	// up to NotBefore is part of it. Then it expires: it ends, and costs nothing. 0 means the
+	// policy's JobTTL; MinTTL to MaxTTL, and more than a debounce.
 	TTL time.Duration
 	// Deadline is when all must be over, by the clock of Redis: no attempt begins
 	// later, and the context of one that runs ends. A job that had no attempt expires, any
-	// other is dead. Zero means none.
+	// other is dead. Zero means none; not before NotBefore. Whether it is past is for Redis
+	// to judge: such a job is taken, and its Receipt says that it ExpiresFirst.
 	Deadline time.Time
 	Dedupe   *Dedupe // nil means: known by its ID until it ends
 	Pool     string  // asynq queue whose workers run it, see DefaultPool
@@ -88,6 +90,9 @@ func (j Job) headerBytes() (n int) {
 // payload, in bytes.
 func (j Job) Validate(maxSize int) error {
 	j = j.withDefaults()
+	if j.Key == "" {
+		return invalid("key", j.Key, "1 to %d bytes; a job without a limit of its own still needs a key", MaxKeyBytes)
+	}
 	if err := ValidateKey(j.Key); err != nil {
 		return err
 	}
@@ -148,6 +153,19 @@ func (j Job) validateTimes() error {
 	}
 	if j.TTL != 0 && (j.TTL < MinTTL || j.TTL > MaxTTL) {
 		return invalid("ttl", j.TTL, "%v to %v, or 0 for that of the policy", MinTTL, MaxTTL)
+	}
+	return j.validateLifetime()
+}
+
+// validateLifetime refuses jobs that would always expire before their delay is over. A TTL
+// and a NotBefore cannot be compared here: the one counts from the enqueue, by the clock of
+// Redis.
+func (j Job) validateLifetime() error {
+	if !j.Deadline.IsZero() && j.Deadline.Before(j.NotBefore) {
+		return invalid("deadline", j.Deadline.Format(time.RFC3339), "none before not_before, %s", j.NotBefore.Format(time.RFC3339))
+	}
+	if j.Dedupe != nil && j.TTL != 0 && j.TTL <= j.Dedupe.Debounce {
+		return invalid("ttl", j.TTL, "more than dedupe.debounce, %v: both count from the enqueue", j.Dedupe.Debounce)
 	}
 	return nil
 }

@@ -34,6 +34,11 @@ func TestJobBounds(t *testing.T) {
 	full.Cost = throttle.MaxCost
 	full.ID = strings.Repeat("i", throttle.MaxTokenBytes)
 	require.NoError(t, full.Validate(bound))
+	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	lasting := validJob()
+	lasting.NotBefore, lasting.Deadline = noon, noon
+	lasting.TTL, lasting.Dedupe = time.Minute+1, &throttle.Dedupe{Debounce: time.Minute}
+	require.NoError(t, lasting.Validate(bound), "it may leave at that instant")
 
 	minimum := throttle.Rate{Cost: 1, Per: time.Second}
 	for field, spoil := range map[string][]func(*throttle.Job){
@@ -53,6 +58,14 @@ func TestJobBounds(t *testing.T) {
 		"max_attempts": {func(j *throttle.Job) { j.MaxAttempts = -1 }},
 		"not_before": {
 			func(j *throttle.Job) { j.NotBefore = time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC) },
+		},
+		"deadline": {
+			func(j *throttle.Job) { j.Deadline = time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC) },
+			func(j *throttle.Job) { j.NotBefore, j.Deadline = noon, noon.Add(-time.Second) },
+		},
+		"ttl": {
+			func(j *throttle.Job) { j.TTL = -1 },
+			func(j *throttle.Job) { j.TTL, j.Dedupe = time.Minute, &throttle.Dedupe{Debounce: time.Minute} },
 		},
 		"policy.rate":            {func(j *throttle.Job) { j.Policy = &throttle.Policy{Key: "k"} }},
 		"policy.parent":          {bringing(func(p *throttle.Policy) { p.Parent, p.Weight, p.Minimum = "acme", 2, minimum })},
@@ -74,6 +87,24 @@ func TestJobBounds(t *testing.T) {
 			require.NotEmpty(t, e.Allowed)
 		}
 	}
+}
+
+// What is compared is named, on both sides.
+func TestJobsThatAlwaysExpireAreRefused(t *testing.T) {
+	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	j := validJob()
+	j.NotBefore, j.Deadline = noon, noon.Add(-time.Hour)
+	require.EqualError(t, j.Validate(0),
+		`deadline "2026-12-01T11:00:00Z" is not allowed: want none before not_before, 2026-12-01T12:00:00Z`)
+	j = validJob()
+	j.TTL, j.Dedupe = time.Minute, &throttle.Dedupe{Debounce: time.Hour}
+	require.EqualError(t, j.Validate(0), "ttl 1m0s is not allowed: want more than dedupe.debounce, 1h0m0s: both count from the enqueue")
+}
+
+// Only to enqueue is it news that every job has a key.
+func TestAJobNeedsAKey(t *testing.T) {
+	require.ErrorContains(t, throttle.Job{Type: "t"}.Validate(0), "a job without a limit of its own still needs a key")
+	require.EqualError(t, throttle.ValidateKey(""), `key "" is not allowed: want 1 to 512 bytes`)
 }
 
 func TestKeys(t *testing.T) {

@@ -46,7 +46,7 @@ var ErrNotWaiting = errors.New("the job does not wait any more")
 func (q *Queue) actWaiting(ctx context.Context, what string, priority int, key, id string) error {
 	state, err := q.act(ctx, what, priority, key, id)
 	if err == nil && state != Waiting && state != Delayed {
-		return fmt.Errorf("%s job %q of key %q: %w: it is %s", what, id, key, ErrNotWaiting, state)
+		return fmt.Errorf("%s: %w: it is %s", doing(what, key, id), ErrNotWaiting, state)
 	}
 	return err
 }
@@ -72,7 +72,19 @@ func (q *Queue) act(ctx context.Context, what string, priority int, key, id stri
 		err = ErrNoJob
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s job %q of key %q: %w", what, id, key, err)
+		return "", fmt.Errorf("%s: %w", doing(what, key, id), err)
 	}
 	return state, nil
+}
+
+// doing is what is done to a job, to begin an error with.
+func doing(what, key, id string) string {
+	job := fmt.Sprintf("job %q of key %q", id, key)
+	switch what {
+	case script.ToFront:
+		return "move " + job + " to the front"
+	case script.SetPriority:
+		return "change the priority of " + job
+	}
+	return what + " " + job
 }

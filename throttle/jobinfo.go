@@ -31,10 +31,9 @@ type JobInfo struct {
 	At      time.Time // end of its delay, its slot, or when it ended; zero while it waits
 	// Enqueued is when its place in the line dates from; zero once it ended.
 	Enqueued time.Time
-	Expires  time.Time // if it has not departed by then, or by its deadline if it has; zero for never
-	Attempts int       // begun so far
-	Last     bool      // it was cancelled while it ran: there will be no other attempt
-	Reason   string    // why it is dead
+	Attempts int    // begun so far
+	Last     bool   // it was cancelled while it ran: there will be no other attempt
+	Reason   string // why it is dead
 	// History of its attempts, the latest twenty of those that failed, or of all once it
 	// ended and is kept.
 	History []Attempt
@@ -83,11 +82,12 @@ func jobInfo(key, id string, f script.Found) JobInfo {
 		return time.UnixMicro(shard + f.Now - f.ShardNow)
 	}
 	info := JobInfo{
-		Receipt: Receipt{Key: key, ID: id, State: f.State, Position: f.Position},
-		At:      server(f.At), Enqueued: server(f.Enqueued), Expires: server(f.Expires),
+		Receipt: Receipt{Key: key, ID: id, State: f.State, Position: f.Position, Expires: server(f.Expires)},
+		At:      server(f.At), Enqueued: server(f.Enqueued),
 		Attempts: int(f.Attempts), Last: f.Last, Reason: f.Reason, History: readAttempts(f.Log),
 	}
 	info.EstimatedDeparture = estimates.estimate(f.State, f.Ahead, f.Jobs, f.Cost, f.At)
+	info.ExpiresFirst = estimates.expiresFirst(info.Receipt)
 	if f.Ended != 0 {
 		info.At = server(f.Ended)
 	}

@@ -14,7 +14,7 @@ const MaxKeyBytes = 512
 func ValidateKey(key string) error {
 	switch {
 	case key == "":
-		return invalid("key", key, "1 to %d bytes; a job without a limit of its own still needs a key", MaxKeyBytes)
+		return invalid("key", key, "1 to %d bytes", MaxKeyBytes)
 	case len(key) > MaxKeyBytes:
 		return invalid("key", len(key), "at most %d bytes", MaxKeyBytes)
 	case !utf8.ValidString(key):

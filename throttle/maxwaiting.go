@@ -30,7 +30,7 @@ func (e *FullError) Error() string {
 	if e.Key != "" {
 		whose = "in key " + strconv.Quote(e.Key)
 	}
-	text := fmt.Sprintf("jobs refused: %d; waiting %s: %d, of at most %d", e.Refused, whose, e.Waiting, e.Max)
+	text := fmt.Sprintf("jobs refused: %d; waiting or delayed %s: %d, of at most %d", e.Refused, whose, e.Waiting, e.Max)
 	if !e.Until.IsZero() {
 		text += "; the next one leaves at " + e.Until.UTC().Format("2006-01-02T15:04:05.000Z")
 	}

@@ -34,7 +34,7 @@ func TestAFullKeyRefusesAndSaysUntilWhen(t *testing.T) {
 		require.ErrorAs(t, err, &full)
 		require.Equal(t, throttle.FullError{Key: "k", Refused: 2, Waiting: 3, Max: 3, Until: full.Until}, *full)
 		require.WithinDuration(t, s.now.Add(500*time.Millisecond), full.Until, 50*time.Millisecond)
-		require.Contains(t, err.Error(), `jobs refused: 2; waiting in key "k": 3, of at most 3; the next one leaves at 2023-`)
+		require.Contains(t, err.Error(), `jobs refused: 2; waiting or delayed in key "k": 3, of at most 3; the next one leaves at 2023-`)
 		for i, r := range receipts {
 			require.Equal(t, i == 3 || i == 4, r.ID == "", "job %d", i)
 		}

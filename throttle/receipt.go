@@ -16,6 +16,13 @@ type Receipt struct {
 	// ahead leaves at its slot, by the clock of Redis. Zero if only an event can tell, as
 	// for a paused key.
 	EstimatedDeparture time.Time
+	// Expires is when the job ends if it has not departed by then, or by its deadline if it
+	// has, by the clock of Redis. Zero for never; of a Duplicate that was not
+	// Replaced only Job tells.
+	Expires time.Time
+	// ExpiresFirst is true when the job expires before it leaves, as estimated: only a
+	// shorter line or a higher limit can still have it leave.
+	ExpiresFirst bool
 	// Duplicate is true when the job, or another of its name, was already there; that
 	// one is what the receipt is about.
 	Duplicate bool

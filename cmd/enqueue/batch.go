@@ -23,6 +23,8 @@ type entry struct {
 	line   int
 	offset int64 // of the line's end
 	err    error // *httpjob.LineError, or what ended the reading
+	// strange tells that fields without a meaning were seen, here or before.
+	strange bool
 }
 
 // read gives the lines as entries until the end or ctx. It closes the channel
@@ -32,13 +34,15 @@ func read(ctx context.Context, r *httpjob.Reader) <-chan entry {
 	entries := make(chan entry, 64)
 	go func() {
 		defer close(entries)
+		strange := false
 		for {
 			job, err := r.Next()
 			if errors.Is(err, io.EOF) {
 				return
 			}
+			strange = strange || len(r.Unknown()) > 0
 			select {
-			case entries <- entry{job: job, line: r.Line(), offset: r.Offset(), err: err}:
+			case entries <- entry{job: job, line: r.Line(), offset: r.Offset(), err: err, strange: strange}:
 			case <-ctx.Done():
 				return
 			}

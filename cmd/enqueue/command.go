@@ -15,10 +15,11 @@ Only where the policy of its key, or throttled max-waiting, bounds the jobs that
 wait can there be no room for it.
 
 One job comes from flags. Many come from --file: one JSON object a line with
-  id, key, url, method, headers, cost, priority, delay or not_before, ttl,
-  deadline, dedupe {name or content, while_waiting, window, replace, debounce,
+  id, key, url, method, headers, cost, max_attempts, priority, delay or not_before,
+  ttl, deadline, dedupe {name or content, while_waiting, window, replace, debounce,
   max_debounce}, and the body as one of
   body (text), body_base64 (any bytes) or payload (any JSON, sent as it stands).
+A ttl counts from the enqueue, not from the end of a delay.
 Flags fill what a line leaves out, dedupe as a whole; --id, --data and --data-file,
 which are of one job, cannot go with --file. A bad line is reported with its number,
 and the rest goes on. Other fields are ignored, with one warning for the file.

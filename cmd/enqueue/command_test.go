@@ -31,7 +31,7 @@ func TestHelp(t *testing.T) {
 	for _, part := range []string{
 		"Exit codes:", "130  interrupted", "Examples:", "--redis URL", "--batch JOBS", "enqueue --file FILE [flags]\n", "cannot go with --file",
 		"--priority N", "--not-before TIME", "--ttl DURATION", "--deadline TIME", "--dedupe NAME", "--dedupe-content ", "--dedupe-window DURATION",
-		"--while-waiting ", "--replace ", "--debounce DURATION", "--max-debounce DURATION", "what a key drops", "no room for the job",
+		"--while-waiting ", "--replace ", "--max-attempts N", "counts from the enqueue", "--debounce DURATION", "--max-debounce DURATION", "what a key drops", "no room for the job",
 	} {
 		require.Contains(t, r.out, part)
 	}
@@ -87,6 +87,12 @@ func TestWrongUsage(t *testing.T) {
 		{"ttl too short", job("--ttl", "1us"), "--ttl 1µs is not allowed: want 1ms to 87600h0m0s"},
 		{"negative ttl", job("--ttl", "-1s"), "--ttl -1s is not allowed"},
 		{"ttl beyond ten years", job("--ttl", "87601h"), "--ttl 87601h0m0s is not allowed"},
+		{"ttl of the delay", job("--ttl", "1m", "--delay", "1m"), "--ttl 1m0s is not allowed: want more than --delay 1m0s: both count from the enqueue"},
+		{"ttl of the debounce", job("--ttl", "1m", "--dedupe", "a", "--debounce", "1h"), "--ttl 1m0s is not allowed: want more than dedupe.debounce, 1h0m0s"},
+		{"deadline before the delay is over", job("--not-before", "2026-12-01T06:00:00Z", "--deadline", "2026-12-01T05:00:00Z"),
+			`--deadline "2026-12-01T05:00:00Z" is not allowed: want none before not_before, 2026-12-01T06:00:00Z`},
+		{"no attempts", job("--max-attempts", "0"), "--max-attempts 0 is not allowed: want a whole number from 1"},
+		{"attempts in words", job("--max-attempts", "few"), `--max-attempts "few" is not allowed: want a whole number`},
 		{"deadline in words", job("--deadline", "noon"), `--deadline "noon" is not allowed: want a time in RFC 3339`},
 		{"deadline beyond 2261", job("--deadline", "9999-12-31T23:59:59Z"), `--deadline "9999-12-31T23:59:59Z" is not allowed: want a time in the years 1970 to 2261`},
 		{"deadline before 1970", job("--deadline", "1969-01-01T00:00:00Z"), "--deadline "},

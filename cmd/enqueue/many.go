@@ -51,7 +51,9 @@ type bulk struct {
 	json     bool
 	progress *progress
 
-	tally tally
+	tally   tally
+	lines   int // that are not blank
+	strange int // the first with fields that mean nothing here; 0 if none has
 }
 
 // run goes through the whole file. The result tells how far it got, if that is
@@ -72,7 +74,7 @@ func (b *bulk) run(ctx context.Context, r *httpjob.Reader, size int) error {
 	}
 	b.progress.clear()
 	if ended == nil { // only then the reader is at rest
-		b.warnUnknown(r.Unknown())
+		b.warn(r.Unknown())
 		ended = b.tally.verdict()
 	}
 	if err := b.summary(); err != nil && ended == nil {
@@ -86,12 +88,20 @@ func (b *bulk) take(ctx context.Context, batch []entry) error {
 	var good []entry
 	var broken error
 	for _, e := range batch {
+		b.lines++
+		if e.strange && b.strange == 0 {
+			b.strange = e.line
+		}
 		var bad *httpjob.LineError
 		switch {
 		case e.err == nil:
+			if late := expiresDelayed(e.job, b.now()); late != nil {
+				b.fail(fmt.Errorf("line %d: %w", e.line, late))
+				continue
+			}
 			good = append(good, e)
 		case errors.As(e.err, &bad):
-			b.fail(e.err)
+			b.fail(withoutKey(bad))
 		default:
 			broken = e.err
 		}
@@ -126,28 +136,39 @@ func (b *bulk) enqueue(ctx context.Context, batch []entry) error {
 	if reported := b.report(batch, receipts); reported != nil {
 		return reported
 	}
-	if err != nil && !b.refused(batch, receipts, err) {
+	if err == nil {
+		return nil
+	}
+	all, reported := b.refused(batch, receipts, err)
+	if reported != nil {
+		return reported
+	}
+	if !all {
 		return b.lost(ctx, batch, receipts, err)
 	}
 	return nil
 }
 
 // refused counts the lines whose keys took no new jobs, or had no room for them, as
-// failed, and tells whether that was all that went wrong.
-func (b *bulk) refused(batch []entry, receipts []throttle.Receipt, err error) bool {
+// failed, prints each of them for --json, and tells whether that was all that went wrong.
+func (b *bulk) refused(batch []entry, receipts []throttle.Receipt, err error) (all bool, reported error) {
 	why := refusalsIn(err)
-	all := true
+	all = true
+	out := bufio.NewWriter(b.term.out)
 	for i, e := range batch {
 		if i < len(receipts) && receipts[i].ID != "" {
 			continue
 		}
 		if reason := why.of(e.job.Key); reason != nil {
 			b.fail(fmt.Errorf("line %d: %w", e.line, reason))
+			if b.json {
+				_ = writeRefused(out, e.job, reason, e.line) // the error stays until Flush
+			}
 		} else {
 			all = false
 		}
 	}
-	return all
+	return all, b.flush(out)
 }
 
 // lost tells what is known after Redis failed. A receipt without an id is of a
@@ -192,6 +213,10 @@ func (b *bulk) report(batch []entry, receipts []throttle.Receipt) error {
 			_ = writeJSON(out, r, batch[i].line) // the error stays until Flush
 		}
 	}
+	return b.flush(out)
+}
+
+func (b *bulk) flush(out *bufio.Writer) error {
 	if err := out.Flush(); err != nil {
 		return &failure{code: exitSomeFailed, err: fmt.Errorf("results cannot be written: %w: %s", err, b.tally.soFar())}
 	}

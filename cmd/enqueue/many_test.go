@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,7 +31,7 @@ func TestManyFromAFile(t *testing.T) {
 
 	got := command(t.Context(), "", "--file", name, "--url", "http://example.com", "--rate", "1/s")
 	require.Zero(t, got.code)
-	require.Equal(t, "enqueue: warning: fields that mean nothing here were ignored: \"event\"\n", got.err)
+	require.Equal(t, "enqueue: warning: fields that mean nothing here were ignored, the first in line 1: \"event\"\n", got.err)
 	require.Regexp(t, `^enqueued        1200\nduplicates      0\nfailed          0\nlast departure  \S+Z \(in 6m[34]\d(\.\d)?s\)\n$`, got.out)
 
 	q := newQueue(t, r)
@@ -95,11 +96,50 @@ func TestManyWithNothingGood(t *testing.T) {
 	t.Setenv(redisEnv, r.URL())
 	got := command(t.Context(), "{}\n{}\n", "--file", "-")
 	require.Equal(t, exitInvalid, got.code, "nothing enqueued")
-	require.Contains(t, got.err, "line 1: key")
+	require.Contains(t, got.err, "enqueue: line 1: key is missing: give it in the line, or with --key\n")
 	require.Contains(t, got.err, "2 lines failed: 0 jobs enqueued")
 	require.Equal(t, "enqueued        0\nduplicates      0\nfailed          2\nlast departure  -\n", got.out)
 
 	got = command(t.Context(), "\n\n", "--file", "-")
 	require.Zero(t, got.code, "an empty file is enqueued as a whole")
-	require.Empty(t, got.err)
+	require.Equal(t, "enqueue: warning: there are no lines with jobs in it\n", got.err)
+	got = command(t.Context(), "", "--file", "-", "--json")
+	require.Equal(t, result{err: "enqueue: warning: there are no lines with jobs in it\n"}, got)
+}
+
+// The warning names the line of the first field that means nothing.
+func TestManyWithFieldsThatMeanNothing(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	got := command(t.Context(), "{\"key\":\"k\"}\n\n{\"key\":\"k\",\"prio\":1}\n{\"key\":\"k\",\"event\":1}\n",
+		"--redis", r.URL(), "--file", "-", "--url", "http://example.com")
+	require.Zero(t, got.code)
+	require.Equal(t, "enqueue: warning: fields that mean nothing here were ignored, the first in line 3: \"event\", \"prio\"\n", got.err)
+}
+
+// The flag is for jobs of which it is not known otherwise.
+func TestManyWithMaxAttempts(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	got := command(t.Context(), `{"id":"a","max_attempts":3}`+"\n"+`{"id":"b"}`, "--redis", r.URL(), "--file", "-", "--key", "k", "--url", "http://example.com", "--max-attempts", "7")
+	require.Zero(t, got.code, got.err)
+	for id, want := range map[string]int{"a": 3, "b": 7} {
+		info, err := newQueue(t, r).Job(t.Context(), "k", id)
+		require.NoError(t, err)
+		require.Equal(t, want, info.Job.MaxAttempts)
+	}
+}
+
+// Lines of which the TTL is over before their delay fail, by the clock of Redis.
+func TestManyThatExpireDelayed(t *testing.T) {
+	ahead := time.Hour
+	q := &scripted{}
+	noon := time.Now().Add(2 * time.Hour).UTC().Format(time.RFC3339)
+	text := `{"id":"a","ttl":"30m","not_before":"` + noon + `"}` + "\n" +
+		`{"id":"b","ttl":"90m","not_before":"` + noon + `"}` + "\n" +
+		`{"id":"c","ttl":"90m"}` + "\n"
+	r, err := take(t.Context(), t, q, strings.NewReader(text), 10, func(b *bulk) {
+		b.now = func() time.Time { return time.Now().Add(ahead) }
+	})
+	require.EqualError(t, err, "1 line failed: 2 jobs enqueued")
+	require.Regexp(t, `^enqueue: line 1: ttl 30m0s is not allowed: want more than the (59m[\d.]+s|1h0m0s) until it may leave: it counts from the enqueue\n$`, r.err)
+	require.Len(t, q.batches[0], 2)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+
+	"github.com/weirq/weir/throttle"
 )
 
 // enqueueOne enqueues the job that the flags describe. All of it is checked
@@ -30,6 +32,7 @@ func enqueueOne(ctx context.Context, s settings, term terminal) error {
 	if err != nil {
 		return refuse(err)
 	}
+	d.Delay = 0 // it counts from the clock of Redis
 	job, err := d.Job(s.id, body)
 	if err != nil {
 		return refuse(s.asFlag(err))
@@ -44,15 +47,39 @@ func enqueueOne(ctx context.Context, s settings, term terminal) error {
 	if s.delay > 0 {
 		job.NotBefore = t.now().Add(s.delay)
 	}
+	if err := expiresDelayed(job, t.now()); err != nil {
+		return refuse(s.asFlag(err))
+	}
 	receipt, err := t.queue.Enqueue(ctx, job)
 	if err != nil {
 		if reason := refusalsIn(err).of(s.key); reason != nil {
+			if s.json {
+				_ = writeRefused(term.out, job, reason, 0) // the exit code tells it as well
+			}
 			return &failure{code: exitSomeFailed, err: reason}
 		}
-		return &failure{code: exitCode(ctx, err), err: err}
+		return &failure{code: exitCode(ctx, err), err: s.asFlag(err)}
 	}
 	if s.json {
 		return writeJSON(term.out, receipt, 0)
 	}
-	return writeText(term.out, receipt, t.now())
+	return writeText(term.out, receipt, t.now(), t.unattended(ctx, receipt))
+}
+
+// unattended tells that nobody has the job leave, as far as that can be seen: by what
+// ought to have left before it.
+func (t *target) unattended(ctx context.Context, r throttle.Receipt) string {
+	if !leaves(r.State) {
+		return ""
+	}
+	e, err := t.queue.ExplainJob(ctx, r.Key, r.ID)
+	switch {
+	case err != nil: // it has left, or the next command says what is wrong
+		return ""
+	case e.Cause == throttle.ByScheduler:
+		return "no scheduler releases it: is throttled serve running?"
+	case e.Cause == throttle.ByWorkers:
+		return "no worker takes the jobs that were released: is one running for their pool?"
+	}
+	return ""
 }

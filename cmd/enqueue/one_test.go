@@ -26,11 +26,11 @@ func TestOneJobAsText(t *testing.T) {
 
 	got := command(t.Context(), "", append(args, "first")...)
 	require.Equal(t, result{out: got.out}, got)
-	require.Regexp(t, `^id         first\nstate      waiting\nposition   1\ndeparture  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \((now|in \d+ms)\)\n$`, got.out)
+	require.Regexp(t, `^id         first\nstate      waiting\nposition   1\ndeparture  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \((now|in \d+ms)\)\n(held .*\n)?$`, got.out)
 
 	got = command(t.Context(), "", append(args, "second")...)
 	require.Equal(t, result{out: got.out}, got)
-	require.Regexp(t, `^id         second\nstate      waiting\nposition   2\ndeparture  .*Z \(in (59m[\d.]+s|1h0m0s)\)\n$`, got.out)
+	require.Regexp(t, `^id         second\nstate      waiting\nposition   2\ndeparture  .*Z \(in (59m[\d.]+s|1h0m0s)\)\n(held .*\n)?$`, got.out)
 
 	got = command(t.Context(), "", append(args, "second")...)
 	require.Zero(t, got.code, "a duplicate is no failure")
@@ -45,6 +45,26 @@ func TestOneJobAsText(t *testing.T) {
 	require.EqualValues(t, 2, info.Waiting)
 	require.EqualValues(t, 1, info.Delayed)
 	require.Equal(t, throttle.Limit{Rate: 1, Period: time.Hour, Burst: 1}, info.Policy.Limit)
+}
+
+// Where jobs ought to have left and did not, the receipt says that nobody has them leave.
+func TestOneJobThatNobodyReleases(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	t.Setenv(redisEnv, r.URL())
+	require.Eventually(t, func() bool {
+		got := command(t.Context(), "", "--key", "k", "--url", "http://example.com", "--rate", "1/h")
+		require.Zero(t, got.code)
+		return strings.HasSuffix(got.out, "\nheld       no scheduler releases it: is throttled serve running?\n")
+	}, 20*time.Second, 50*time.Millisecond)
+}
+
+func TestOneJobWithMaxAttempts(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	got := command(t.Context(), "", "--redis", r.URL(), "--key", "k", "--url", "http://example.com", "--id", "a", "--max-attempts", "3")
+	require.Zero(t, got.code, got.err)
+	info, err := newQueue(t, r).Job(t.Context(), "k", "a")
+	require.NoError(t, err)
+	require.Equal(t, 3, info.Job.MaxAttempts)
 }
 
 func TestOneJobAsJSON(t *testing.T) {

@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/worker/httpjob"
 )
 
 // flagOf has the flags that fields of a job are given by.
 var flagOf = map[string]string{
 	"key": "--key", "url": "--url", "method": "--method", "headers": "--header", "body": "--data", "id": "--id", "cost": "--cost",
-	"timeout": "--timeout", "rate": "--rate", "burst": "--burst", "priority": "--priority", "delay": "--delay",
+	"timeout": "--timeout", "max_attempts": "--max-attempts", "rate": "--rate", "burst": "--burst", "priority": "--priority", "delay": "--delay",
 	"ttl": "--ttl", "deadline": "--deadline", "dedupe.name": "--dedupe", "dedupe.content": "--dedupe-content",
 	"dedupe.window": "--dedupe-window", "dedupe.replace": "--replace", "dedupe.debounce": "--debounce",
 	"dedupe.max_debounce": "--max-debounce",
@@ -39,6 +40,15 @@ func (s *settings) asFlag(err error) error {
 		return err
 	}
 	return &throttle.InvalidError{Field: field, Value: refused.Value, Allowed: refused.Allowed}
+}
+
+// withoutKey says where a key can be given, if that is what a line lacks.
+func withoutKey(bad *httpjob.LineError) error {
+	var refused *throttle.InvalidError
+	if errors.As(bad.Err, &refused) && refused.Field == "key" && refused.Value == "" && bad.Column == 0 {
+		return fmt.Errorf("line %d: key is missing: give it in the line, or with --key", bad.Line)
+	}
+	return bad
 }
 
 // badValue says what a flag takes whose value could not be read.
@@ -109,6 +119,9 @@ func (r refusals) of(key string) error {
 			e.Refused--
 			one := *e
 			one.Refused = 1
+			if whose == "" {
+				return fmt.Errorf("%w; throttled max-waiting sets that bound", &one)
+			}
 			return &one
 		}
 	}

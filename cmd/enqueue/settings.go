@@ -31,6 +31,7 @@ type settings struct {
 	id             string
 	cost, burst    int64
 	timeout        time.Duration
+	maxAttempts    int
 	rate           string
 	waiting
 	file  string
@@ -54,11 +55,12 @@ func (s *settings) register(f *pflag.FlagSet) {
 	f.Int64Var(&s.cost, "cost", 1, "`UNITS` of the limit that the job uses")
 	s.waiting.register(f)
 	f.DurationVar(&s.timeout, "timeout", 0, "`DURATION` of one attempt (default the worker's)")
+	f.IntVar(&s.maxAttempts, "max-attempts", 0, "`N` attempts in all, after which it is dead (default the worker's)")
 	f.StringVar(&s.rate, "rate", "", "`RATE` of the key, such as 100/s or 1/24h; the latest one given counts, while the key has jobs or "+
 		"its bucket is not empty, and only where no policy for exactly this key is stored")
 	f.Int64Var(&s.burst, "burst", 1, "`UNITS` that may leave at once from an idle key; with --rate")
 	f.StringVar(&s.file, "file", "", "`FILE` with one job a line; - is standard input")
-	f.BoolVar(&s.json, "json", false, "print one JSON object a job")
+	f.BoolVar(&s.json, "json", false, "print one JSON object a job, also of one that is refused")
 	f.IntVar(&s.batch, "batch", 500, "`JOBS` of a file to enqueue at once, 1 to "+fmt.Sprint(maxBatch))
 }
 
@@ -86,6 +88,9 @@ func (s *settings) defaults() (httpjob.Defaults, error) {
 	if s.cost < 1 {
 		return none, fmt.Errorf("--cost %d is not allowed: want a whole number from 1 to %d", s.cost, int64(throttle.MaxCost))
 	}
+	if s.changed("max-attempts") && s.maxAttempts < 1 {
+		return none, fmt.Errorf("--max-attempts %d is not allowed: want a whole number from 1", s.maxAttempts)
+	}
 	if s.batch < 1 || s.batch > maxBatch {
 		return none, fmt.Errorf("--batch %d is not allowed: want a whole number from 1 to %d", s.batch, maxBatch)
 	}
@@ -99,12 +104,16 @@ func (s *settings) defaults() (httpjob.Defaults, error) {
 	}
 	d := httpjob.Defaults{
 		Key: s.key, URL: s.url, Method: s.method, Headers: headers,
-		Cost: s.cost, Timeout: s.timeout, Policy: policy,
+		Cost: s.cost, Timeout: s.timeout, MaxAttempts: s.maxAttempts, Policy: policy,
 	}
 	if err := s.into(&d, s.changed); err != nil {
 		return none, err
 	}
-	return d, s.asFlag(d.Validate())
+	trial := d
+	if d.Delay > 0 {
+		trial.Deadline = time.Time{} // which of the two comes first is for the clock of Redis to say
+	}
+	return d, s.asFlag(trial.Validate())
 }
 
 func (s *settings) text(flag string) string {

@@ -12,6 +12,7 @@ import (
 type tally struct {
 	enqueued, duplicates, replaced int
 	displaced                      int // jobs that made room
+	late                           int // jobs that expire before they leave
 	dropped, failed                int
 	last                           time.Time // the latest estimated departure
 }
@@ -29,6 +30,9 @@ func (t *tally) add(r throttle.Receipt) {
 	}
 	if r.Displaced != "" {
 		t.displaced++
+	}
+	if r.ExpiresFirst {
+		t.late++
 	}
 	if r.EstimatedDeparture.After(t.last) {
 		t.last = r.EstimatedDeparture
@@ -57,7 +61,7 @@ type share struct {
 
 // rare is what happens to jobs only where their key or they ask for it, if it did.
 func (t *tally) rare() (list []share) {
-	for _, s := range []share{{"replaced", t.replaced}, {"displaced", t.displaced}, {"dropped", t.dropped}} {
+	for _, s := range []share{{"replaced", t.replaced}, {"displaced", t.displaced}, {"dropped", t.dropped}, {"expiring first", t.late}} {
 		if s.n > 0 {
 			list = append(list, s)
 		}
@@ -94,7 +98,12 @@ func (b *bulk) fail(err error) {
 	b.say(err.Error())
 }
 
-func (b *bulk) warnUnknown(names []string) {
+// warn tells what may be wrong with a file of which every line was read. names are those
+// of the fields that mean nothing here.
+func (b *bulk) warn(names []string) {
+	if b.lines == 0 {
+		b.say("warning: there are no lines with jobs in it")
+	}
 	if len(names) == 0 {
 		return
 	}
@@ -102,7 +111,7 @@ func (b *bulk) warnUnknown(names []string) {
 	for i, name := range names {
 		quoted[i] = fmt.Sprintf("%q", name) // whatever stands in the file, it must not steer the terminal
 	}
-	b.say("warning: fields that mean nothing here were ignored: " + strings.Join(quoted, ", "))
+	b.say(fmt.Sprintf("warning: fields that mean nothing here were ignored, the first in line %d: %s", b.strange, strings.Join(quoted, ", ")))
 }
 
 func (b *bulk) say(text string) {

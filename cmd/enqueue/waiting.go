@@ -27,8 +27,9 @@ func (w *waiting) register(f *pflag.FlagSet) {
 	f.DurationVar(&w.delay, "delay", 0, "`DURATION` before which it does not leave, such as 1.5s")
 	f.StringVar(&w.notBefore, "not-before", "", "`TIME` before which it does not leave, "+inRFC3339+"; what is past means now")
 	f.DurationVar(&w.ttl, "ttl", 0,
-		"`DURATION` that it may wait for its first attempt; then it expires (default that of the policy)")
-	f.StringVar(&w.deadline, "deadline", "", "`TIME` at which all has to be over, "+inRFC3339+": no attempt begins later")
+		"`DURATION` that it may wait for its first attempt, counted from the enqueue, a delay included; then it expires "+
+			"(default that of the policy)")
+	f.StringVar(&w.deadline, "deadline", "", "`TIME` at which all has to be over, "+inRFC3339+": no attempt begins later; not before its delay is over")
 	f.StringVar(&w.dedupe.Name, "dedupe", "", "`NAME` that jobs which are the same one have in common (default the id)")
 	f.BoolVar(&w.dedupe.Content, "dedupe-content", false,
 		"take jobs with the same call, headers and body, for the same one")
@@ -55,6 +56,9 @@ func (w *waiting) into(d *httpjob.Defaults, changed func(flag string) bool) (err
 	if d.NotBefore, err = instant("not-before", w.notBefore, changed); err != nil {
 		return err
 	}
+	if w.ttl > 0 && w.ttl <= w.delay {
+		return fmt.Errorf("--ttl %v is not allowed: want more than --delay %v: both count from the enqueue", w.ttl, w.delay)
+	}
 	if w.dedupe.MaxDebounce != 0 && !changed("debounce") {
 		return errors.New("--max-debounce needs --debounce beside it")
 	}
@@ -64,6 +68,19 @@ func (w *waiting) into(d *httpjob.Defaults, changed func(flag string) bool) (err
 		}
 	}
 	return nil
+}
+
+// expiresDelayed refuses a job whose TTL is over before its delay is. now is the time by
+// the clock of Redis.
+func expiresDelayed(job throttle.Job, now time.Time) error {
+	wait := job.NotBefore.Sub(now)
+	if job.TTL == 0 || wait < job.TTL {
+		return nil
+	}
+	return &throttle.InvalidError{
+		Field: "ttl", Value: job.TTL,
+		Allowed: fmt.Sprintf("more than the %v until it may leave: it counts from the enqueue", wait.Round(time.Millisecond)),
+	}
 }
 
 // instant reads a flag that gives a time.

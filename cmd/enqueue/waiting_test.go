@@ -50,6 +50,62 @@ func TestOneJobWithLifetimes(t *testing.T) {
 	}
 }
 
+// A receipt promises no departure to a job that expires before it.
+func TestOneJobThatExpiresFirst(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	t.Setenv(redisEnv, r.URL())
+	enqueue := func(key string, more ...string) result {
+		return command(t.Context(), "", append([]string{"--key", key, "--url", "http://example.com", "--rate", "1/m"}, more...)...)
+	}
+	require.Zero(t, enqueue("k").code)
+	for _, c := range []struct {
+		name string
+		key  string
+		args []string
+		want string
+	}{
+		{"past", "free", []string{"--deadline", "2020-01-01T00:00:00Z"},
+			`\ndeparture  none: it expires at once\nexpires    2020-01-01T00:00:00.000Z, which is past\n$`},
+		{"behind a line", "k", []string{"--ttl", "10s"},
+			`\ndeparture  .*Z \(in (1m0s|59.*s)\)\nexpires    .*Z \(in (10s|9.*s)\), before its departure\n(held .*\n)?$`},
+		{"in time", "k", []string{"--ttl", "1h"},
+			`\nexpires    .*Z \(in (1h0m0s|59m.*s)\), unless it leaves before\n(held .*\n)?$`},
+	} {
+		got := enqueue(c.key, c.args...)
+		require.Equal(t, result{out: got.out}, got, c.name)
+		require.Regexp(t, c.want, got.out, c.name)
+	}
+	require.Regexp(t, `"expires":"\S+Z","expires_first":true,"duplicate"`, enqueue("k", "--ttl", "10s", "--json").out)
+	out := enqueue("k", "--ttl", "1h", "--json").out
+	require.Regexp(t, `"expires":"\S+Z","duplicate"`, out)
+
+	got := command(t.Context(), "{\"key\":\"k\",\"ttl\":\"10s\"}\n{\"key\":\"k\"}\n", "--file", "-", "--url", "http://example.com")
+	require.Zero(t, got.code)
+	require.Contains(t, got.out, "\nexpiring first  1\n")
+}
+
+// What can be compared by the clock of Redis alone is compared then.
+func TestOneJobWhoseDelayIsTooLong(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	t.Setenv(redisEnv, r.URL())
+	at := func(in time.Duration) string { return time.Now().Add(in).UTC().Format(time.RFC3339) }
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--not-before", at(2 * time.Hour), "--ttl", "1h"}, "^enqueue: --ttl 1h0m0s is not allowed: want more than the 1h59m.*s until it may leave: it counts from the enqueue\n$"},
+		{[]string{"--delay", "2h", "--deadline", at(time.Hour)}, `^enqueue: --deadline "\S+Z" is not allowed: want none before not_before, `},
+	} {
+		got := command(t.Context(), "", append(c.args, "--key", "k", "--url", "http://example.com")...)
+		require.Equal(t, exitInvalid, got.code)
+		require.Empty(t, got.out)
+		require.Regexp(t, c.want, got.err)
+	}
+	info, err := newQueue(t, r).Key(t.Context(), "k")
+	require.NoError(t, err)
+	require.Zero(t, info.Delayed)
+}
+
 // What the receipt says of a job that is the same as another.
 func TestOneJobThatIsNotTheFirst(t *testing.T) {
 	r := throttletest.StartRedis(t)
@@ -79,7 +135,7 @@ func TestOneJobThatIsNotTheFirst(t *testing.T) {
 	require.Equal(t, printed{ID: "first", Key: "replaced", State: "waiting", Position: 1, Duplicate: true, Replaced: true},
 		receipt("replaced", "--id", "second", "--dedupe", "n", "--replace", "--data", "new"))
 	out := enqueued("replaced", "--dedupe", "n", "--replace", "--data", "newest")
-	require.Regexp(t, `^id         first\nstate      waiting\nposition   1\ndeparture  .*\nreplaced   yes: it took the place`, out)
+	require.Regexp(t, `^id         first\nstate      waiting\nposition   1\ndeparture  .*\n(held .*\n)?replaced   yes: it took the place`, out)
 	require.NotContains(t, out, "duplicate")
 	info, err := q.Job(t.Context(), "replaced", "first")
 	require.NoError(t, err)
@@ -95,7 +151,7 @@ func TestOneJobThatIsNotTheFirst(t *testing.T) {
 func TestOneJobWithinTheWindowOfAnotherThatIsDone(t *testing.T) {
 	r := throttle.Receipt{Key: "k", ID: "a", State: throttle.Done, Duplicate: true}
 	var text strings.Builder
-	require.NoError(t, writeText(&text, r, time.Now()))
+	require.NoError(t, writeText(&text, r, time.Now(), ""))
 	require.Equal(t, "id         a\nstate      done\nduplicate  yes: the job that was there is as it was\n", text.String())
 }
 
@@ -122,11 +178,15 @@ func TestOneJobForAFullKey(t *testing.T) {
 	got := enqueue("refuse", "b")
 	require.Equal(t, exitSomeFailed, got.code)
 	require.Empty(t, got.out)
-	require.Regexp(t, `^enqueue: jobs refused: 1; waiting in key "refuse": 1, of at most 1; the next one leaves at \d{4}-\S+Z\n$`, got.err)
+	require.Regexp(t, `^enqueue: jobs refused: 1; waiting or delayed in key "refuse": 1, of at most 1; the next one leaves at \d{4}-\S+Z\n$`, got.err)
+	got = enqueue("refuse", "b", "--json")
+	require.Equal(t, exitSomeFailed, got.code)
+	require.Regexp(t, `^{"id":"b","key":"refuse","state":"refused","position":0,"duplicate":false,"replaced":false,"dropped":false,`+
+		`"reason":"jobs refused: 1; waiting or delayed in key \\"refuse\\": 1, of at most 1; .*"}\n$`, got.out)
 
 	got = enqueue("oldest", "b")
 	require.Equal(t, result{out: got.out}, got)
-	require.Regexp(t, `^id         b\nstate      waiting\nposition   1\ndeparture  .*\ndisplaced  a: dropped to make room\n$`, got.out)
+	require.Regexp(t, `^id         b\nstate      waiting\nposition   1\ndeparture  .*\n(held .*\n)?displaced  a: dropped to make room\n$`, got.out)
 	got = enqueue("oldest", "c", "--json")
 	require.Contains(t, got.out, `"displaced":"b","dropped":false`)
 
@@ -138,7 +198,7 @@ func TestOneJobForAFullKey(t *testing.T) {
 	require.NoError(t, q.SetMaxWaiting(t.Context(), 3))
 	got = enqueue("another", "a")
 	require.Equal(t, exitSomeFailed, got.code)
-	require.Contains(t, got.err, "jobs refused: 1; waiting in all keys: 3, of at most 3")
+	require.Equal(t, "enqueue: jobs refused: 1; waiting or delayed in all keys: 3, of at most 3; throttled max-waiting sets that bound\n", got.err)
 }
 
 // Lines that a full key refuses fail, each with its number, and the rest goes on.
@@ -167,9 +227,9 @@ func TestManyForFullKeys(t *testing.T) {
 	complaints := strings.Split(strings.TrimSpace(got.err), "\n")
 	require.Len(t, complaints, 4)
 	for i, want := range []string{
-		`line 3: jobs refused: 1; waiting in key "refuse": 2, of at most 2; the next one leaves at `,
+		`line 3: jobs refused: 1; waiting or delayed in key "refuse": 2, of at most 2; the next one leaves at `,
 		`line 4: no new jobs are taken, until it is resumed, by key "drained"`,
-		`line 9: jobs refused: 1; waiting in key "refuse": 2, of at most 2`,
+		`line 9: jobs refused: 1; waiting or delayed in key "refuse": 2, of at most 2`,
 		"3 lines failed: 6 jobs enqueued, 1 replaced, 1 displaced, 1 dropped",
 	} {
 		require.Contains(t, complaints[i], want)
@@ -184,8 +244,10 @@ func TestManyAboveTheBoundOnAllKeys(t *testing.T) {
 	require.NoError(t, newQueue(t, r).SetMaxWaiting(t.Context(), 3))
 	got := command(t.Context(), strings.Repeat("{\"key\":\"k\"}\n", 5), "--file", "-", "--url", "http://example.com", "--json")
 	require.Equal(t, exitSomeFailed, got.code)
-	require.Equal(t, 3, strings.Count(got.out, "\n"))
-	require.Contains(t, got.err, "enqueue: line 4: jobs refused: 1; waiting in all keys: 3, of at most 3")
+	require.Equal(t, 5, strings.Count(got.out, "\n"))
+	require.Contains(t, got.out, `"state":"refused",`)
+	require.Regexp(t, `"reason":"jobs refused: 1; .*","line":5}\n$`, got.out)
+	require.Contains(t, got.err, "enqueue: line 4: jobs refused: 1; waiting or delayed in all keys: 3, of at most 3; throttled max-waiting sets that bound\n")
 	require.Contains(t, got.err, "enqueue: line 5: ")
 	require.Contains(t, got.err, "2 lines failed: 3 jobs enqueued\n")
 
@@ -201,7 +263,7 @@ func TestRefusals(t *testing.T) {
 	require.ErrorIs(t, r.of("d"), throttle.ErrDraining)
 	require.ErrorIs(t, r.of("d"), throttle.ErrDraining)
 	for range 2 {
-		require.EqualError(t, r.of("f"), `jobs refused: 1; waiting in key "f": 7, of at most 7`)
+		require.EqualError(t, r.of("f"), `jobs refused: 1; waiting or delayed in key "f": 7, of at most 7`)
 	}
 	require.ErrorContains(t, r.of("x"), "in all keys")
 	require.NoError(t, r.of("f"), "it was lost")

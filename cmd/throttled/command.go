@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,14 +87,26 @@ func newRoot(term terminal) *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:              noSuchCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetOut(term.out)
 	root.SetErr(term.err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return badValue(err) })
+	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(newServe(term), newPolicy(term), newPause(term), newResume(term), newDrain(term), newCoolDown(term),
 		newPurge(term), newMaxWaiting(term), newKeys(term), newJobs(term), newDead(term), newStats(term), newPlan(term), newExplain(term), newVerify(term), newHolds(term), newTrail(term), newRepair(term))
 	return root
+}
+
+// badFlag says what is meant by a flag that could not be read.
+func badFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return badValue(err)
+	}
+	var flags []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+	return fmt.Errorf("%w%s", err, didYouMean(unknown.GetSpecifiedName(), "--", flags))
 }
 
 // badValue says what a flag takes whose value could not be read.
@@ -112,11 +125,17 @@ func badValue(err error) error {
 	return fmt.Errorf("--%s %q is not allowed: want %s", bad.GetFlag().Name, bad.GetValue(), want)
 }
 
-// noArguments does not echo what it refuses: it may be a URL with a password that
-// lost its flag.
+// noArguments echoes what it refuses if that is a plain word: what is not may be a URL
+// with a password that lost its flag.
 func noArguments(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return errors.New("there is an argument without a flag; if it is part of a value with spaces, quote the value")
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	which := "an argument (not shown, it may hold a password)"
+	if plainWord.MatchString(args[0]) {
+		which = fmt.Sprintf("an argument %q", args[0])
+	}
+	return fmt.Errorf("there is %s without a flag; if it is part of a value with spaces, quote the value", which)
 }
+
+var plainWord = regexp.MustCompile(`^[a-zA-Z0-9._*-]{1,40}$`)

@@ -86,8 +86,20 @@ func TestDeadReplayOfAJobThatIsThereAgain(t *testing.T) {
 	code, out, stderr := try(t, r, "dead", "replay", "k", "a")
 	require.Equal(t, exitInvalid, code)
 	require.Empty(t, out)
-	require.Contains(t, stderr, "a job with this id is there again")
+	require.Equal(t, `throttled: replay job "a" of key "k": a job with this id has not ended: it is waiting, not dead`+"\n", stderr)
 	require.Equal(t, "k: 0 dead letters replayed\n", ask(t, r, "dead", "replay", "k", "--all"))
+}
+
+// What is not dead cannot be thrown away as that.
+func TestDeadDiscardOfAJobThatIsAlive(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	line(t, openAt(t, r), "k", "a")
+	code, out, stderr := try(t, r, "dead", "discard", "k", "a", "b")
+	require.Equal(t, exitInvalid, code)
+	require.Empty(t, out)
+	require.Equal(t, `throttled: discard job "a" of key "k": a job with this id has not ended: it is waiting, not dead`+"\n"+
+		`throttled: discard job "b" of key "k": no such job`+"\n", stderr)
+	require.Equal(t, []string{"a"}, idsOf(t, r, "k"))
 }
 
 func TestDeadDiscard(t *testing.T) {

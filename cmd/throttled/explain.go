@@ -33,7 +33,7 @@ func newExplain(term terminal) *cobra.Command {
 	return request{
 		use: "explain KEY [ID] [flags]", short: "Tell what governs a key and what holds its jobs",
 		long: explainHelp, example: explainExamples,
-		args: []string{"KEY", "[ID]"}, check: key,
+		args: []string{"KEY", "[ID]"}, check: exactKey,
 		run: func(ctx context.Context, c *conn, args []string) (err error) {
 			var e throttle.Explanation
 			if len(args) == 1 {

@@ -60,14 +60,6 @@ func TestExplain(t *testing.T) {
 	}, chain[1])
 }
 
-// The table lists a pattern that is asked for as a key once.
-func TestExplainAPattern(t *testing.T) {
-	r := throttletest.StartRedis(t)
-	ask(t, r, "policy", "set", "a*", "--rate", "1/s")
-	out := ask(t, r, "explain", "a*")
-	require.Regexp(t, `\na\* +live +yes +1/s .*\n\* +built in +10/s `, out)
-}
-
 func TestExplainOfAKeyThatIsNobodys(t *testing.T) {
 	r := throttletest.StartRedis(t)
 	out := ask(t, r, "explain", "k"+escape+c1)

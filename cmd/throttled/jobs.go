@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +42,7 @@ func (c *conn) eachJob(key string, ids []string, do func(id string) (outcome, wa
 			continue
 		}
 		if err != nil && len(failed) > 0 {
-			return fmt.Errorf("%w; before that: %s", err, errors.Join(failed...).Error()) // the exit code is of err
+			return fmt.Errorf("%w; before that: %s", err, strings.Join(texts(failed), "; ")) // the exit code is of err
 		}
 		if err != nil {
 			return err
@@ -51,9 +52,20 @@ func (c *conn) eachJob(key string, ids []string, do func(id string) (outcome, wa
 	case len(failed) == 0:
 		return nil
 	case len(failed) == len(ids):
-		return fail(exitInvalid, "%w", errors.Join(failed...))
+		return fail(exitInvalid, "%s", eachLine(failed))
 	}
-	return fail(exitFailed, "%w", errors.Join(failed...))
+	return fail(exitFailed, "%s", eachLine(failed))
+}
+
+// eachLine is the text of errors of which each line begins as the first one will.
+func eachLine(errs []error) string { return strings.Join(texts(errs), "\nthrottled: ") }
+
+func texts(errs []error) []string {
+	list := make([]string, len(errs))
+	for i, err := range errs {
+		list[i] = err.Error()
+	}
+	return list
 }
 
 func (c *conn) printDone(d doneToJob) error {
@@ -67,7 +79,7 @@ func (c *conn) printDone(d doneToJob) error {
 }
 
 // someJobs are the exit codes of what eachJob does.
-const someJobs = "\n  1    some jobs were not there, or in no state for it; the rest is done"
+const someJobs = "\n  1    some jobs were not there, or in no state for it, and the rest is done; if that is so of\n       all of them, it is 2"
 
 // each is the run of a request whose arguments are a key and ids.
 func each(

@@ -113,7 +113,10 @@ func TestJobsGet(t *testing.T) {
 	require.NotContains(t, out, "S3CRET")
 	require.Contains(t, ask(t, r, "jobs", "get", job.Key, "a", "--headers"), "\n\nHeaders:\nHEADER  VALUE\nH       \"S3CRET\\x1b[2J\"\n")
 	require.Equal(t, "S3CRET\x00", ask(t, r, "jobs", "get", job.Key, "a", "--payload"))
-	require.Equal(t, "S3CRET\x00", ask(t, r, "dead", "get", job.Key, "a", "--payload"))
+	code, out, stderr := try(t, r, "dead", "get", job.Key, "a", "--payload")
+	require.Equal(t, exitInvalid, code)
+	require.Empty(t, out)
+	require.Equal(t, `throttled: job "a" of key "k\x1b[2J" is delayed, not dead: see throttled jobs get`+"\n", stderr)
 
 	out = ask(t, r, "jobs", "get", job.Key, "a", "--json")
 	require.NotContains(t, out, "S3CRET")
@@ -129,6 +132,47 @@ func TestJobsGet(t *testing.T) {
 		require.Contains(t, stderr, "is not allowed: want 1 to 128 printable")
 		require.NotContains(t, stderr, escape)
 	}
+}
+
+// A job that is not there may have been: cancelled and expired ones leave nothing behind.
+func TestJobsGetOfAJobThatIsNotKept(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	line(t, openAt(t, r), "k", "a")
+	ask(t, r, "jobs", "cancel", "k", "a")
+	for _, of := range []string{"jobs", "dead"} {
+		code, out, stderr := try(t, r, of, "get", "k", "a")
+		require.Equal(t, exitInvalid, code)
+		require.Empty(t, out)
+		require.Regexp(t, `^throttled: look up job "a" of key "k": no such job: there was none, or it has ended and is not kept: .* --keep-done .*\n$`, stderr)
+	}
+}
+
+// What is told of the departure of a job says if it expires before it.
+func TestJobsGetOfAJobThatExpiresFirst(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	q := openAt(t, r)
+	ask(t, r, "policy", "set", "k", "--rate", "1/h")
+	line(t, q, "k", "first")
+	for id, ttl := range map[string]time.Duration{"late": time.Minute, "in-time": 3 * time.Hour} {
+		_, err := q.Enqueue(t.Context(), throttle.Job{Key: "k", ID: id, Type: "t", TTL: ttl})
+		require.NoError(t, err)
+	}
+	require.Regexp(t, `\nexpires +\S+Z \(before it leaves, as estimated\)\n`, ask(t, r, "jobs", "get", "k", "late"))
+	require.Regexp(t, `"expires":"\S+Z","expires_first":true,`, ask(t, r, "jobs", "get", "k", "late", "--json"))
+	require.Regexp(t, `\nexpires +\S+Z \(unless it leaves before\)\n`, ask(t, r, "jobs", "get", "k", "in-time"))
+	require.NotContains(t, ask(t, r, "jobs", "get", "k", "in-time", "--json"), "expires_first")
+}
+
+// An estimate is worth nothing where no scheduler runs, and that is told.
+func TestJobsGetOfAJobThatNobodyReleases(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	line(t, openAt(t, r), "k", "a")
+	require.Eventually(t, func() bool {
+		return strings.Contains(ask(t, r, "jobs", "get", "k", "a"), "\nheld       waits, as no scheduler releases it: is one running?\n")
+	}, patience, 50*time.Millisecond)
+	require.Contains(t, ask(t, r, "jobs", "get", "k", "a", "--json"), `"cause":"scheduler",`)
+	ask(t, r, "pause", "k")
+	require.NotContains(t, ask(t, r, "jobs", "get", "k", "a"), "\nheld ")
 }
 
 // What is stored may have been damaged from outside.
@@ -159,6 +203,38 @@ func TestJobsMove(t *testing.T) {
 	require.Equal(t, []string{"c", "b", "a", "d"}, idsOf(t, r, "k"))
 }
 
+func TestJobsMoveOneThatIsDelayed(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	q := openAt(t, r)
+	line(t, q, "k", "a")
+	_, err := q.Enqueue(t.Context(), throttle.Job{Key: "k", ID: "late", Type: "t", NotBefore: time.Now().Add(time.Hour)})
+	require.NoError(t, err)
+	require.Equal(t, "late: moved to the front, once its delay is over\na: moved to the front\n", ask(t, r, "jobs", "front", "k", "a", "late"))
+}
+
+// The words of errors are those of the commands, and each says what its own argument takes.
+func TestWrongJobRequests(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"jobs", "priority", "k", "nope", "1"}, `throttled: change the priority of job "nope" of key "k": no such job` + "\n"},
+		{[]string{"jobs", "front", "k", "nope"}, `throttled: move job "nope" of key "k" to the front: no such job` + "\n"},
+		{[]string{"jobs", "release", "k", "nope", "nor"}, `throttled: release job "nope" of key "k": no such job` + "\n" +
+			`throttled: release job "nor" of key "k": no such job` + "\n"},
+		{[]string{"jobs", "priority", "k", "a", "-1"}, `throttled: P "-1" is not allowed: want a whole number from 0 to 9` + "\nSee throttled jobs priority --help.\n"},
+		{[]string{"jobs", "priority", "k", "a", "-x"}, "throttled: unknown shorthand flag: 'x' in -x\nSee throttled jobs priority --help.\n"},
+		{[]string{"jobs", "front", "", "a"}, `throttled: KEY "" is not allowed: want 1 to 512 bytes` + "\n"},
+		{[]string{"drain", ""}, `throttled: NAME "" is not allowed: want 1 to 512 bytes` + "\n"},
+	} {
+		code, out, stderr := try(t, r, c.args...)
+		require.Equal(t, exitInvalid, code)
+		require.Empty(t, out)
+		require.Equal(t, c.want, stderr)
+	}
+}
+
 // Of several jobs, those that are there are dealt with; the others are the error.
 func TestJobsThatAreNotThere(t *testing.T) {
 	r := throttletest.StartRedis(t)
@@ -169,7 +245,7 @@ func TestJobsThatAreNotThere(t *testing.T) {
 		code, out, stderr := try(t, r, "jobs", do, "k"+escape, "x", "a", "y")
 		require.Equal(t, exitFailed, code)
 		require.Regexp(t, `^a: (released|cancelled \(it was waiting\))\n$`, out)
-		require.Equal(t, "throttled: "+do+` job "x" of key "k\x1b[2J": no such job`+"\n"+do+` job "y" of key "k\x1b[2J": no such job`+"\n", stderr)
+		require.Equal(t, "throttled: "+do+` job "x" of key "k\x1b[2J": no such job`+"\nthrottled: "+do+` job "y" of key "k\x1b[2J": no such job`+"\n", stderr)
 	}
 	ask(t, r, "jobs", "cancel", "k", "a")
 	for _, args := range [][]string{{"front", "k", "a"}, {"release", "k", "a"}, {"cancel", "other", "b"}, {"priority", "k", "a", "1"}} {
@@ -186,12 +262,12 @@ func TestJobsThatAreNotThere(t *testing.T) {
 func TestJobsThatEndHalfWay(t *testing.T) {
 	var out bytes.Buffer
 	c := conn{out: &out}
-	outcomes := map[string]error{"a": nil, "b": throttle.ErrNoJob, "c": errors.New("connection refused"), "d": nil}
-	err := c.eachJob("k", []string{"a", "b", "c", "d"}, func(id string) (string, string, error) { return "done", "", outcomes[id] })
+	outcomes := map[string]error{"a": nil, "b": throttle.ErrNoJob, "c": errors.New("connection refused"), "d": nil, "e": throttle.ErrAlive}
+	err := c.eachJob("k", []string{"a", "b", "e", "c", "d"}, func(id string) (string, string, error) { return "done", "", outcomes[id] })
 	var f *failure
 	require.ErrorAs(t, ended(t.Context(), err), &f)
 	require.Equal(t, exitRedis, f.code)
-	require.EqualError(t, err, "connection refused; before that: no such job")
+	require.EqualError(t, err, "connection refused; before that: no such job; a job with this id has not ended")
 	require.Equal(t, "a: done\n", out.String())
 }
 
@@ -219,7 +295,7 @@ func TestJobsReleaseAndCancelWhatRuns(t *testing.T) {
 	for _, do := range []string{"front", "release"} {
 		code, _, stderr := try(t, r, "jobs", do, "k", "b")
 		require.Equal(t, exitInvalid, code)
-		require.Contains(t, stderr, `job "b" of key "k": the job does not wait any more: it is running`)
+		require.Regexp(t, `(move|release) job "b" of key "k"( to the front)?: the job does not wait any more: it is running`, stderr)
 	}
 	require.Equal(t, "b: not tried again after this attempt (it was running)\n", ask(t, r, "jobs", "cancel", "k", "b"))
 	require.Contains(t, ask(t, r, "jobs", "get", "k", "b"), "\nattempts  1, cancelled: there will be no other\n")

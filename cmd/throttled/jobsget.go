@@ -25,12 +25,24 @@ In --json, at is the end of the delay, the slot, or when the job ended.`
 const jobGetExamples = `  throttled %[1]s get billing evt_7
   throttled %[1]s get billing evt_7 --payload > body.json`
 
+// notKept is what may be of a job that is not found.
+const notKept = "there was none, or it has ended and is not kept: done ones are for as long as --keep-done of " +
+	"their policy says, dead ones within the bounds on dead letters, cancelled and expired ones not at all"
+
+const deadGetHelp = `
+Of a job that has not ended only throttled jobs get tells.
+`
+
 // newJobGet makes the command for one of the commands that lists such jobs.
 func newJobGet(term terminal, under string) *cobra.Command {
 	var payload, headers bool
+	dead, long := under == "dead", jobGetHelp
+	if dead {
+		long += "\n" + deadGetHelp
+	}
 	return request{
 		use: "get KEY ID [flags]", short: "Show a job and its attempts",
-		long: jobGetHelp, example: fmt.Sprintf(jobGetExamples, under),
+		long: long, example: fmt.Sprintf(jobGetExamples, under),
 		args: []string{"KEY", "ID"},
 		flags: func(set *pflag.FlagSet) {
 			set.BoolVar(&payload, "payload", false, "print nothing but the payload, as it is")
@@ -45,8 +57,12 @@ func newJobGet(term terminal, under string) *cobra.Command {
 		run: func(ctx context.Context, c *conn, args []string) error {
 			info, err := c.queue.Job(ctx, args[0], args[1])
 			switch {
+			case errors.Is(err, throttle.ErrNoJob):
+				return fail(exitInvalid, "%w: %s", err, notKept)
 			case err != nil:
 				return err
+			case dead && info.State != throttle.Dead && info.State != throttle.Done:
+				return fail(exitInvalid, "job %q of key %q is %s, not dead: see throttled jobs get", args[1], args[0], info.State)
 			case payload && info.Damaged != nil:
 				return fail(exitFailed, "payload of job %q of key %q: %w", args[1], args[0], info.Damaged)
 			case payload:
@@ -55,12 +71,37 @@ func newJobGet(term terminal, under string) *cobra.Command {
 			case !headers:
 				info.Job.Headers = nil
 			}
-			if c.json {
-				return c.object(jobOf(info))
+			unattended, err := c.unattended(ctx, info)
+			if err != nil {
+				return err
 			}
-			return c.printJob(info)
+			v := jobOf(info)
+			v.Cause = string(unattended.Cause)
+			if c.json {
+				return c.object(v)
+			}
+			held := ""
+			if v.Cause != "" {
+				held = whatHolds(unattended, unattended.At, true)
+			}
+			return c.printJob(v, held, info.History)
 		},
 	}.command(term)
+}
+
+// unattended explains a job if nobody sees to it, and nothing else.
+func (c *conn) unattended(ctx context.Context, i throttle.JobInfo) (e throttle.Explanation, err error) {
+	switch i.State {
+	case throttle.Waiting, throttle.Delayed, throttle.Released:
+		e, err = c.queue.ExplainJob(ctx, i.Key, i.ID)
+	}
+	switch {
+	case errors.Is(err, throttle.ErrNoJob): // it has ended since
+		return throttle.Explanation{}, nil
+	case err == nil && e.Cause != throttle.ByScheduler && e.Cause != throttle.ByWorkers:
+		return throttle.Explanation{}, nil
+	}
+	return e, err
 }
 
 // A jobView is what jobs get --json prints.
@@ -70,6 +111,7 @@ type jobView struct {
 	State              string            `json:"state"`
 	Position           int64             `json:"position"` // in the line; 0 outside it
 	EstimatedDeparture string            `json:"estimated_departure,omitempty"`
+	Cause              string            `json:"cause,omitempty"` // as explain tells it, if nobody sees to the job
 	Type               string            `json:"type"`
 	Priority           int               `json:"priority"`
 	Cost               int64             `json:"cost"`
@@ -80,6 +122,7 @@ type jobView struct {
 	Enqueued           string            `json:"enqueued,omitempty"`
 	At                 string            `json:"at,omitempty"`
 	Expires            string            `json:"expires,omitempty"`
+	ExpiresFirst       bool              `json:"expires_first,omitempty"` // before it leaves, as estimated
 	Reason             string            `json:"reason,omitempty"`
 	Damaged            string            `json:"damaged,omitempty"`
 	PayloadBytes       int               `json:"payload_bytes"`
@@ -101,7 +144,7 @@ func jobOf(i throttle.JobInfo) jobView {
 		Position: i.Position, EstimatedDeparture: stampUnlessZero(i.EstimatedDeparture),
 		Type: i.Job.Type, Priority: i.Job.Priority, Cost: i.Job.Cost,
 		Attempts: i.Attempts, MaxAttempts: i.Job.MaxAttempts, Timeout: briefUnlessZero(i.Job.Timeout), Last: i.Last,
-		Enqueued: stampUnlessZero(i.Enqueued), At: stampUnlessZero(i.At), Expires: stampUnlessZero(i.Expires),
+		Enqueued: stampUnlessZero(i.Enqueued), At: stampUnlessZero(i.At), Expires: stampUnlessZero(i.Expires), ExpiresFirst: i.ExpiresFirst,
 		Reason: i.Reason, PayloadBytes: len(i.Job.Payload), Headers: i.Job.Headers, History: []attemptView{},
 	}
 	if i.Damaged != nil {
@@ -118,8 +161,7 @@ var atNames = map[string]string{
 	throttle.Delayed: "delayed until", throttle.Running: "slot", throttle.Dead: "ended", throttle.Done: "ended",
 }
 
-func (c *conn) printJob(i throttle.JobInfo) error {
-	v := jobOf(i)
+func (c *conn) printJob(v jobView, held string, history []throttle.Attempt) error {
 	rows := [][]string{{"key", shown(v.Key)}, {"id", shown(v.ID)}, {"state", v.State}}
 	add := func(name, text string) {
 		if text != "" {
@@ -133,8 +175,13 @@ func (c *conn) printJob(i throttle.JobInfo) error {
 	if v.EstimatedDeparture != "" && v.State != throttle.Running {
 		add("departure", v.EstimatedDeparture+" (estimated)")
 	}
+	add("held", held)
 	add("enqueued", v.Enqueued)
 	switch {
+	case v.ExpiresFirst && v.Attempts == 0:
+		add("expires", v.Expires+" (before it leaves, as estimated)")
+	case v.ExpiresFirst:
+		add("deadline", v.Expires+" (before it leaves, as estimated)")
 	case v.Expires != "" && v.Attempts == 0:
 		add("expires", v.Expires+" (unless it leaves before)")
 	case v.Expires != "":
@@ -155,7 +202,7 @@ func (c *conn) printJob(i throttle.JobInfo) error {
 	if err := c.table(rows); err != nil {
 		return err
 	}
-	if err := c.printAttempts(i.History); err != nil {
+	if err := c.printAttempts(history); err != nil {
 		return err
 	}
 	return c.printHeaders(v.Headers)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,9 +25,27 @@ func newJobsFront(term terminal) *cobra.Command {
 		args: []string{"KEY", "ID..."}, check: key,
 		run: func(ctx context.Context, c *conn, args []string) error {
 			slices.Reverse(args[1:]) // each goes before those that were moved already
-			return each("moved to the front", (*throttle.Queue).MoveToFront)(ctx, c, args)
+			return c.eachJob(args[0], args[1:], func(id string) (outcome, was string, err error) {
+				outcome, err = c.toFront(ctx, args[0], id)
+				return outcome, "", err
+			})
 		},
 	}.command(term)
+}
+
+func (c *conn) toFront(ctx context.Context, key, id string) (outcome string, err error) {
+	if err := c.queue.MoveToFront(ctx, key, id); err != nil {
+		return "", err
+	}
+	const moved = "moved to the front"
+	info, err := c.queue.Job(ctx, key, id)
+	switch {
+	case errors.Is(err, throttle.ErrNoJob): // it has ended since
+		return moved, nil
+	case err == nil && info.State == throttle.Delayed:
+		return moved + ", once its delay is over", nil
+	}
+	return moved, err
 }
 
 const jobsReleaseHelp = `Release has jobs leave at once that wait or are delayed, whatever the limit, quotas and
@@ -51,12 +70,12 @@ const jobsPriorityExamples = `  throttled jobs priority billing evt_7 9`
 
 func newJobsPriority(term terminal) *cobra.Command {
 	var p int
-	return request{
+	want := fmt.Sprintf("a whole number from 0 to %d", throttle.MaxPriority)
+	return belowZero("P", want, request{
 		use: "priority KEY ID P [flags]", short: "Change the priority of a job",
 		long: jobsPriorityHelp, example: jobsPriorityExamples, args: []string{"KEY", "ID", "P"},
 		check: func(args []string, set *pflag.FlagSet) (err error) {
 			if p, err = strconv.Atoi(args[2]); err != nil || p < 0 || p > throttle.MaxPriority {
-				want := fmt.Sprintf("a whole number from 0 to %d", throttle.MaxPriority)
 				return &throttle.InvalidError{Field: "P", Value: args[2], Allowed: want}
 			}
 			return key(args, set)
@@ -66,5 +85,5 @@ func newJobsPriority(term terminal) *cobra.Command {
 				return fmt.Sprintf("priority %d", p), "", c.queue.SetPriority(ctx, args[0], id, p)
 			})
 		},
-	}.command(term)
+	}.command(term))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -24,7 +25,8 @@ const maxWaitingExamples = `  throttled max-waiting
 
 func newMaxWaiting(term terminal) *cobra.Command {
 	most := int64(-1)
-	return request{
+	want := fmt.Sprintf("a whole number from 1 to %d, or 0 for no bound", throttle.MaxWaitingBound)
+	return belowZero("N", want, request{
 		use: "max-waiting [N] [flags]", short: "Show or set how many jobs may wait in all keys",
 		long: maxWaitingHelp, example: maxWaitingExamples, args: []string{"[N]"}, changes: true,
 		check: func(args []string, _ *pflag.FlagSet) (err error) {
@@ -32,7 +34,6 @@ func newMaxWaiting(term terminal) *cobra.Command {
 				return nil
 			}
 			if most, err = strconv.ParseInt(args[0], 10, 64); err != nil || most < 0 || most > throttle.MaxWaitingBound {
-				want := fmt.Sprintf("a whole number from 1 to %d, or 0 for no bound", throttle.MaxWaitingBound)
 				return &throttle.InvalidError{Field: "N", Value: args[0], Allowed: want}
 			}
 			return nil
@@ -49,7 +50,23 @@ func newMaxWaiting(term terminal) *cobra.Command {
 			}
 			return c.printMaxWaiting(s)
 		},
-	}.command(term)
+	}.command(term))
+}
+
+// belowZero refuses a negative number by what the argument of a command takes, as it
+// would read like a flag.
+func belowZero(argument, want string, cmd *cobra.Command) *cobra.Command {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			number := "-" + unknown.GetSpecifiedShortnames()
+			if _, bad := strconv.ParseFloat(number, 64); bad == nil {
+				return &throttle.InvalidError{Field: argument, Value: number, Allowed: want}
+			}
+		}
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	})
+	return cmd
 }
 
 func (c *conn) printMaxWaiting(s throttle.Stats) error {

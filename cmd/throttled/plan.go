@@ -64,8 +64,6 @@ func (f *planFlags) check(args []string, set *pflag.FlagSet) (err error) {
 	switch {
 	case !set.Changed("jobs"):
 		return errors.New("--jobs is missing: give the number of jobs in the line")
-	case len(args) == 0 && !set.Changed("rate"):
-		return errors.New("there is no policy to plan with: give a KEY, or --rate and other flags")
 	case set.Changed(plotFlag) && chart.Format(f.plot) == "":
 		return fmt.Errorf("--plot %q is not allowed: want the name of a file that ends in .svg or .png", f.plot)
 	}
@@ -87,6 +85,9 @@ func (f *planFlags) check(args []string, set *pflag.FlagSet) (err error) {
 		}
 		return asFlag(err, "jobs", "run")
 	}
+	if len(args) == 0 && !set.Changed("rate") {
+		return errors.New("there is no policy to plan with: --rate is needed, or a KEY")
+	}
 	if slices.ContainsFunc(planned, set.Changed) {
 		if f.edits, err = f.policy.edits(set.Changed); err != nil {
 			return err
@@ -98,7 +99,7 @@ func (f *planFlags) check(args []string, set *pflag.FlagSet) (err error) {
 	if len(args) == 0 {
 		return nil
 	}
-	return key(args, set)
+	return exactKey(args, set)
 }
 
 func newPlan(term terminal) *cobra.Command {

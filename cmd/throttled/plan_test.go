@@ -145,6 +145,35 @@ func TestPlanPlotOfAKey(t *testing.T) {
 	require.NotZero(t, info.Size())
 }
 
+// Each departure that is told alone is a step. A curve once rose by a job over the time in
+// which nothing left.
+func TestPlanStairs(t *testing.T) {
+	for _, c := range []struct {
+		jobs int64
+		most float64 // that rises other than at once, of the span
+	}{{100, 0}, {500, 0}, {501, 1. / 100}, {20_000, 1. / 100}} {
+		points, _, err := planCurve(throttle.PlanRequest{
+			Policies: []throttle.Policy{{
+				Limit:  throttle.Limit{Rate: 100, Period: time.Second, Burst: 1},
+				Quotas: []throttle.Quota{{Limit: c.jobs * 3 / 10, Per: 10 * time.Minute}},
+			}},
+			Jobs: c.jobs, Start: start,
+		})
+		require.NoError(t, err)
+		last, flat := points[len(points)-1], 0.0
+		for i, p := range points[1:] {
+			before := points[i]
+			if p.Y == before.Y {
+				flat += p.X - before.X
+				continue
+			}
+			require.LessOrEqual(t, p.X-before.X, c.most*last.X, "%d jobs: %v to %v", c.jobs, before, p)
+		}
+		require.Greater(t, flat, 0.05*last.X, "%d jobs", c.jobs)
+		require.InDelta(t, c.jobs, last.Y, 0)
+	}
+}
+
 // Where nothing leaves for a while, the curve stays level: it has a point at both ends.
 func TestPlanCurve(t *testing.T) {
 	opening, err := throttle.ParseOpening("09:00-10:00")

@@ -21,20 +21,8 @@ first of these does:
   5. the built-in one: 10/s, burst 1, 100 in flight`
 
 func newPolicy(term terminal) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "policy",
-		Short: "Look at policies and change them",
-		Long:  policyHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newPolicyList(term), newPolicyGet(term), newPolicySet(term), newPolicyRemove(term), newPolicyDiff(term))
-	return cmd
+	return group("policy", "Look at policies and change them", policyHelp,
+		newPolicyList(term), newPolicyGet(term), newPolicySet(term), newPolicyRemove(term), newPolicyDiff(term))
 }
 
 // governing is a policy with the name that it governs, as --json prints it.

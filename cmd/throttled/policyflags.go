@@ -158,23 +158,31 @@ func (f *policyFlags) editQuotas() (edit, error) {
 func parseQuota(text string) (q throttle.Quota, err error) {
 	words := strings.Fields(text)
 	if len(words) < 1 || len(words) > 3 {
-		return q, fmt.Errorf("--quota %q is not allowed: want LIMIT/PER, then sliding or fixed, then a time zone, as in '1000/h' or '9000/d fixed Europe/Berlin'", text)
+		return q, badQuota(text)
 	}
-	if q.Limit, q.Per, err = throttle.ParseRate(words[0]); err == nil {
-		if len(words) > 1 {
-			q.Window = throttle.Window(words[1])
-		}
-		if len(words) > 2 {
-			q.Zone = words[2]
-		}
-		err = q.Validate()
+	if q.Limit, q.Per, err = throttle.ParseRate(words[0]); err != nil {
+		return q, badQuota(text)
 	}
+	if len(words) > 1 {
+		q.Window = throttle.Window(words[1])
+	}
+	if len(words) > 2 {
+		q.Zone = words[2]
+	}
+	err = q.Validate()
 	var refused *throttle.InvalidError
 	if errors.As(err, &refused) {
 		// Plain from here on: the field is a part of the flag.
 		return q, fmt.Errorf("--quota %q: %s", text, refused.Error())
 	}
 	return q, err
+}
+
+// badQuota tells how a quota is written.
+func badQuota(text string) error {
+	return fmt.Errorf("--quota %q is not allowed: want 'LIMIT/PER [sliding|fixed] [ZONE]', such as '1000/h' or '9000/d fixed Europe/Berlin', "+
+		"with LIMIT a whole number from 1 to %d, and PER s, m, h, d or a duration from %s to %s",
+		text, throttle.MaxRate, brief(throttle.MinQuotaPeriod), brief(throttle.MaxQuotaPeriod))
 }
 
 func (f *policyFlags) editOpen() (edit, error) {

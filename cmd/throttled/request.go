@@ -224,6 +224,15 @@ func key(args []string, _ *pflag.FlagSet) error {
 	return calledArgument("KEY", throttle.ValidateKey(args[0]))
 }
 
+// exactKey checks a key given as the first argument to what knows of keys alone: a pattern
+// would be taken for one that nobody uses.
+func exactKey(args []string, set *pflag.FlagSet) error {
+	if strings.Contains(args[0], "*") {
+		return &throttle.InvalidError{Field: "KEY", Value: args[0], Allowed: "one exact key, not a pattern: throttled keys PATTERN lists those that match"}
+	}
+	return key(args, set)
+}
+
 // calledArgument makes a refusal name the argument or flag that a value was given by.
 func calledArgument(name string, err error) error {
 	var refused *throttle.InvalidError

@@ -93,9 +93,9 @@ func TestWrongUsage(t *testing.T) {
 		want []string
 		help string // command that is pointed to
 	}{
-		{name: "no such command", args: []string{"sreve"}, want: []string{`unknown command "sreve" for "throttled"`}, help: "throttled"},
+		{name: "no such command", args: []string{"sreve"}, want: []string{`unknown command "sreve" for "throttled"; did you mean serve?`}, help: "throttled"},
 		{name: "unknown flag", args: []string{"serve", "--nope"}, want: []string{"unknown flag: --nope"}, help: "throttled serve"},
-		{name: "argument", args: []string{"serve", "redis://:S3CRET@h"}, want: []string{"argument without a flag; if it is part of a value with spaces, quote the value"}, help: "throttled serve"},
+		{name: "argument", args: []string{"serve", "redis://:S3CRET@h"}, want: []string{"an argument (not shown, it may hold a password) without a flag; if it is part of a value with spaces, quote the value"}, help: "throttled serve"},
 		{
 			name: "both parts only", args: []string{"serve", "--scheduler-only", "--worker-only"},
 			want: []string{"--scheduler-only and --worker-only exclude each other"}, help: "throttled serve",

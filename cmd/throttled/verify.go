@@ -26,7 +26,8 @@ excess is one window. Jobs that an operator let go past the limit are charged, a
 but break nothing themselves. Nothing is known of what left before the history begins.
 
 The plot has two parts: what has departed so far, and the most that may have; and below it
-what is in the bucket, and the burst. Windows that broke the policy are marked.
+what is in the bucket, and the burst. Windows that broke the policy are marked, and so
+are jobs that an operator let go.
 
 A key of which nothing is kept, or nothing that can be judged, is invalid input.`
 
@@ -50,12 +51,13 @@ func newVerify(term terminal) *cobra.Command {
 			if set.Changed(plotFlag) && chart.Format(file) == "" {
 				return fmt.Errorf("--plot %q is not allowed: want the name of a file that ends in .svg or .png", file)
 			}
-			return key(args, set)
+			return exactKey(args, set)
 		},
 		run: func(ctx context.Context, c *conn, args []string) error {
 			h, err := c.queue.History(ctx, args[0])
 			if errors.Is(err, throttle.ErrNoHistory) {
-				return fail(exitInvalid, "%w", err)
+				return fail(exitInvalid, "there is no history of key %q: nothing departed within a day, or its policy keeps none; "+
+					"throttled policy set KEY --history N has it keep the last N departures", args[0])
 			}
 			if err != nil {
 				return err

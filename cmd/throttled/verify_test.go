@@ -19,6 +19,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot/plotter"
 
 	"github.com/weirq/weir/internal/chart"
 	"github.com/weirq/weir/throttle"
@@ -138,7 +139,8 @@ func TestVerifyOfWhatIsNotKept(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"k"}, `history of key "k": ` + throttle.ErrNoHistory.Error()},
+		{[]string{"k"}, `there is no history of key "k": nothing departed within a day, or its policy keeps none; ` +
+			"throttled policy set KEY --history N has it keep the last N departures\n"},
 		{[]string{"only"}, `nobody knows the policy of the departures that are kept`},
 		{[]string{"k", "--plot", "x.pdf"}, `--plot "x.pdf" is not allowed: want the name of a file that ends in .svg or .png`},
 		{[]string{"k", "--plot", ""}, `--plot "" is not allowed`},
@@ -158,7 +160,7 @@ func TestVerifyOfWhatIsNotKept(t *testing.T) {
 
 func TestForcedJobsBeyondTheTable(t *testing.T) {
 	r := throttletest.StartRedis(t)
-	entries := kept[:1]
+	entries := kept[:1:1]
 	for i := range mostForced + 3 {
 		entries = append(entries, fmt.Sprintf("d %d 1 1 0 1 f j%02d k", i, i))
 	}
@@ -185,6 +187,7 @@ func TestVerifyPlots(t *testing.T) {
 				requirePixels(t, name, chart.Orange, breaks)
 			} else {
 				requireDrawing(t, name, "window that broke the policy", breaks)
+				requireDrawing(t, name, forcedName, key != "single" && key != "empty")
 			}
 		}
 	}
@@ -264,6 +267,40 @@ func TestPlotsOfLongHistories(t *testing.T) {
 	require.InDelta(t, 69, tops[len(tops)-1], 0)
 	require.Contains(t, tops, 19.0)
 	require.NoError(t, drawVerification(filepath.Join(t.TempDir(), "k.png"), h, v))
+}
+
+// Departures that were forced are marked at the top of their steps, in both parts.
+func TestPlotsOfForcedDepartures(t *testing.T) {
+	h := throttle.History{Key: "k", Policies: []throttle.PolicyChange{
+		{Policy: throttle.Policy{Limit: throttle.Limit{Rate: 1, Period: time.Second, Burst: 2}}},
+	}}
+	for _, d := range []struct {
+		seconds int
+		forced  bool
+	}{{0, false}, {0, false}, {1, false}, {1, true}, {1, true}, {9, false}, {10, true}} {
+		at := start.Add(time.Duration(d.seconds) * time.Second)
+		h.Departures = append(h.Departures, throttle.Departure{At: at, ID: "j", Cost: 1, Forced: d.forced})
+	}
+	c := curvesOf(h)
+	require.Equal(t, plotter.XYs{{X: 1, Y: 5}, {X: 10, Y: 7}}, c.forced)
+	require.Equal(t, plotter.XYs{{X: 1, Y: 4}, {X: 10, Y: 1}}, c.forcedLevel)
+	require.Empty(t, c.early)
+	file := filepath.Join(t.TempDir(), "k.png")
+	require.NoError(t, drawVerification(file, h, h.Verify()))
+	requirePixels(t, file, chart.Purple, true)
+}
+
+// A history of a single instant has an axis: the curves go on, as if nothing more left.
+func TestPlotOfOneDeparture(t *testing.T) {
+	c := curvesOf(throttle.History{
+		Key:        "k",
+		Policies:   []throttle.PolicyChange{{Policy: throttle.Policy{Limit: throttle.Limit{Rate: 4, Period: time.Second, Burst: 2}}}},
+		Departures: []throttle.Departure{{At: start, ID: "j", Cost: 1}},
+	})
+	require.Equal(t, plotter.XYs{{}, {Y: 1}, {X: 1, Y: 1}}, c.departed)
+	require.Equal(t, plotter.XYs{{Y: 2}, {X: 1, Y: 6}}, c.allowed)
+	require.Equal(t, plotter.XYs{{}, {Y: 1}, {X: 0.25}, {X: 1}}, c.level)
+	require.Equal(t, plotter.XYs{{Y: 2}, {X: 1, Y: 2}}, c.burst)
 }
 
 func TestTimeUnits(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"image/color"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -20,6 +21,8 @@ const (
 	plotColumns = 1500
 	// plotMarks bounds the windows that are marked.
 	plotMarks = 200
+	// plotSpan is the least time that is shown: the whole history may be one departure.
+	plotSpan = time.Second
 )
 
 // drawVerification writes a plot of a history to an SVG or PNG file.
@@ -41,7 +44,8 @@ type curves struct {
 	unit                            time.Duration // of the time axis
 	span                            time.Duration
 	departed, allowed, level, burst plotter.XYs
-	early                           plotter.XYs // departures that left too early, where departed is
+	early, forced                   plotter.XYs // departures that left too early, or past the limit, where departed is
+	forcedLevel                     plotter.XYs // and where the level is after those that were forced
 }
 
 // curvesOf makes the curves of a history, with no more points than can be seen.
@@ -50,7 +54,7 @@ func curvesOf(h throttle.History) curves {
 	for s := range h.Steps() {
 		c.span = s.Since
 	}
-	c.span = max(c.span, time.Millisecond)
+	c.span = max(c.span, plotSpan)
 	c.unit = timeUnit(c.span)
 	column := -1
 	var last throttle.Step
@@ -69,18 +73,50 @@ func curvesOf(h throttle.History) curves {
 		if before := c.burst[len(c.burst)-1].Y; before != float64(s.Limit.Burst) {
 			c.burst = append(c.burst, plotter.XY{X: x, Y: before}, plotter.XY{X: x, Y: float64(s.Limit.Burst)})
 		}
-		if s.Early && (fresh || len(c.early) == 0 || c.early[len(c.early)-1].X < x-c.x(c.span)/plotColumns) {
+		if s.Early && (fresh || c.apart(c.early, x)) {
 			c.early = append(c.early, plotter.XY{X: x, Y: s.Cost})
+		}
+		if s.Departure != nil && s.Departure.Forced {
+			alone := c.apart(c.forced, x)
+			mark(&c.forced, plotter.XY{X: x, Y: s.Cost}, alone)
+			mark(&c.forcedLevel, plotter.XY{X: x, Y: s.After}, alone)
 		}
 		last = s
 	}
-	if n := len(c.burst); n > 0 {
-		c.burst = append(c.burst, plotter.XY{X: c.x(c.span), Y: c.burst[n-1].Y})
+	if len(c.departed) > 0 {
+		c.runOn(last)
 	}
 	return c
 }
 
+// apart tells whether the last of marks is a column before x.
+func (c *curves) apart(marks plotter.XYs, x float64) bool {
+	return len(marks) == 0 || marks[len(marks)-1].X < x-c.x(c.span)/plotColumns
+}
+
+// runOn draws what follows the last step, up to the end of the axis: nothing leaves.
+func (c *curves) runOn(last throttle.Step) {
+	end := c.x(c.span)
+	c.burst = append(c.burst, plotter.XY{X: end, Y: c.burst[len(c.burst)-1].Y})
+	if last.Since == c.span {
+		return
+	}
+	leaked := float64(c.span-last.Since) * float64(last.Limit.Rate) / float64(last.Limit.Period)
+	c.departed = append(c.departed, plotter.XY{X: end, Y: last.Cost})
+	c.allowed = append(c.allowed, plotter.XY{X: end, Y: last.Allowed + leaked})
+	c.leak(last, c.span)
+	c.level = append(c.level, plotter.XY{X: end, Y: max(0, last.After-leaked)})
+}
+
 func (c *curves) x(since time.Duration) float64 { return float64(since) / float64(c.unit) }
+
+// mark adds a mark, or puts it in the place of the last one if it is not apart from that.
+func mark(marks *plotter.XYs, p plotter.XY, apart bool) {
+	if !apart {
+		*marks = (*marks)[:len(*marks)-1]
+	}
+	*marks = append(*marks, p)
+}
 
 // thin keeps the last point of a column, and the first one of all.
 func thin(points *plotter.XYs, p plotter.XY, fresh bool) {
@@ -101,18 +137,23 @@ func (c *curves) addLevel(last, s throttle.Step, fresh bool) {
 		}
 		return
 	}
-	if len(c.level) > 0 {
-		// A bucket that runs empty stays so.
-		leak := time.Duration(last.After * float64(last.Limit.Period) / float64(last.Limit.Rate))
-		if empty := last.Since + leak; s.Before == 0 && empty < s.Since {
-			c.level = append(c.level, plotter.XY{X: c.x(empty)})
-		}
+	if len(c.level) > 0 && s.Before == 0 {
+		c.leak(last, s.Since)
 	}
 	c.level = append(c.level, plotter.XY{X: x, Y: s.Before}, plotter.XY{X: x, Y: s.After})
 }
 
+// leak draws when the bucket ran empty after a step, if it did by then: it stays so.
+func (c *curves) leak(last throttle.Step, by time.Duration) {
+	leak := time.Duration(last.After * float64(last.Limit.Period) / float64(last.Limit.Rate))
+	if empty := last.Since + leak; empty < by {
+		c.level = append(c.level, plotter.XY{X: c.x(empty)})
+	}
+}
+
 func (c *curves) departedPanel(v throttle.Verification) (*plot.Plot, error) {
-	p, err := c.panel(v, "Departed under "+plotText(v.Key)+", and the most that may have", c.departed, c.allowed)
+	title := "Departed under " + plotText(v.Key) + ", and the most that may have"
+	p, err := c.panel(v, title, []plotter.XYs{c.early, c.forced}, c.departed, c.allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -126,21 +167,32 @@ func (c *curves) departedPanel(v throttle.Verification) (*plot.Plot, error) {
 		return nil, err
 	}
 	allowed.Dashes = chart.Dashes
-	if len(c.early) == 0 {
-		return p, nil
-	}
-	marks, err := plotter.NewScatter(c.early)
-	if err != nil {
+	if err := addMarks(p, "left too early", c.early, draw.CrossGlyph{}, chart.Orange); err != nil {
 		return nil, err
 	}
-	marks.Shape, marks.Color, marks.Radius = draw.CrossGlyph{}, chart.Orange, vg.Points(4)
+	return p, addMarks(p, forcedName, c.forced, draw.PyramidGlyph{}, chart.Purple)
+}
+
+// forcedName is in the legend for departures that an operator forced.
+const forcedName = "let go past the limit"
+
+// addMarks marks points, if there are any.
+func addMarks(p *plot.Plot, name string, points plotter.XYs, shape draw.GlyphDrawer, colour color.Color) error {
+	if len(points) == 0 {
+		return nil
+	}
+	marks, err := plotter.NewScatter(points)
+	if err != nil {
+		return err
+	}
+	marks.Shape, marks.Color, marks.Radius = shape, colour, vg.Points(4)
 	p.Add(marks)
-	p.Legend.Add("left too early", marks)
-	return p, nil
+	p.Legend.Add(name, marks)
+	return nil
 }
 
 func (c *curves) levelPanel(v throttle.Verification) (*plot.Plot, error) {
-	p, err := c.panel(v, "In the bucket", c.level, c.burst)
+	p, err := c.panel(v, "In the bucket", []plotter.XYs{c.forcedLevel}, c.level, c.burst)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +204,7 @@ func (c *curves) levelPanel(v throttle.Verification) (*plot.Plot, error) {
 		return nil, err
 	}
 	burst.Dashes = chart.Dashes
-	return p, nil
+	return p, addMarks(p, forcedName, c.forcedLevel, draw.PyramidGlyph{}, chart.Purple)
 }
 
 // addWindows marks the windows that broke the policy, from the bottom to the top.
@@ -180,8 +232,8 @@ func (c *curves) addWindows(p *plot.Plot, v throttle.Verification) error {
 // inside is a time on the axis, or the end of the axis that it is beyond.
 func (c *curves) inside(since time.Duration) float64 { return c.x(min(max(0, since), c.span)) }
 
-// panel is a plot without its curves, with room for them.
-func (c *curves) panel(v throttle.Verification, title string, curves ...plotter.XYs) (*plot.Plot, error) {
+// panel is a plot without its curves and marks, with room for them.
+func (c *curves) panel(v throttle.Verification, title string, marks []plotter.XYs, curves ...plotter.XYs) (*plot.Plot, error) {
 	p := chart.New(title, unitNames[c.unit]+" since "+stamp(v.From), "cost units")
 	top := 1.0
 	for _, points := range curves {
@@ -190,7 +242,13 @@ func (c *curves) panel(v throttle.Verification, title string, curves ...plotter.
 		}
 	}
 	p.X.Max = c.x(c.span)
-	p.Y.Max = top * 1.3 // no curve runs behind the legend
+	rows := len(curves) // of the legend
+	for _, points := range marks {
+		rows += min(1, len(points))
+	}
+	rows += min(1, len(v.Violations))
+	// A row takes about this part of the height, and no curve runs behind the legend.
+	p.Y.Max = top / (1 - 0.07*float64(rows) - 0.05)
 	return p, c.addWindows(p, v)
 }
 

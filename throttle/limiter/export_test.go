@@ -10,3 +10,13 @@ const ServerClock = serverClock
 func NewRedisWithClock(client redis.UniversalClient, c RedisConfig, clock string) *Redis {
 	return newRedis(client, c, clock)
 }
+
+// MemoryKeys is how many keys a limiter in memory holds.
+func MemoryKeys(l *Limiter) int {
+	n := 0
+	s := l.space.(memoryLimiter).keys
+	for i := range s.shards {
+		n += len(s.shards[i].keys)
+	}
+	return n
+}

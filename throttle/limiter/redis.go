@@ -3,6 +3,7 @@ package limiter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 
@@ -48,16 +49,20 @@ func (s *Redis) open(l *Limiter) space {
 	for i, t := range l.rules {
 		kinds[i] = t.kind()
 	}
-	r.take, r.undo = s.scripts.of(kinds)
+	r.scripts = s.scripts.of(kinds)
+	for _, arg := range r.args(question{cost: 1}) {
+		r.one = append(r.one, fmt.Sprint(arg))
+	}
 	return r
 }
 
 // A redisLimiter asks the scripts of the algorithms that its rules need.
 type redisLimiter struct {
-	limiter    *Limiter
-	store      *Redis
-	prefix     string
-	take, undo *redis.Script
+	limiter *Limiter
+	store   *Redis
+	prefix  string
+	scripts scriptSet
+	one     []any // arguments of the usual call, a cost of 1 now
 }
 
 // keys are the names of the values of a key. They have one hash tag, which never is empty.
@@ -75,16 +80,16 @@ func (r *redisLimiter) keys(key string) []string {
 }
 
 func (r *redisLimiter) ask(ctx context.Context, q question) (Result, error) {
-	res, _, err := r.run(ctx, q, "")
+	res, _, err := r.run(ctx, r.scripts.take, q)
 	return res, err
 }
 
 func (r *redisLimiter) hold(ctx context.Context, q question) (Result, hold, error) {
-	return r.run(ctx, q, "hold")
+	return r.run(ctx, r.scripts.hold, q)
 }
 
-func (r *redisLimiter) run(ctx context.Context, q question, mode string) (Result, hold, error) {
-	reply, err := eval(ctx, r.store.client, r.take, r.keys(q.key), r.args(q, mode)...)
+func (r *redisLimiter) run(ctx context.Context, s *redis.Script, q question) (Result, hold, error) {
+	reply, err := eval(ctx, r.store.client, s, r.keys(q.key), r.args(q)...)
 	if err != nil {
 		return Result{}, hold{}, err
 	}
@@ -92,13 +97,16 @@ func (r *redisLimiter) run(ctx context.Context, q question, mode string) (Result
 }
 
 // args are those of take.lua.
-func (r *redisLimiter) args(q question, mode string) []any {
+func (r *redisLimiter) args(q question) []any {
+	if q.cost == 1 && q.patience == 0 && !q.peek && r.one != nil {
+		return r.one
+	}
 	patience := q.patience
 	if q.peek {
 		patience = -1
 	}
-	args := make([]any, 0, 9)
-	args = append(args, q.cost, patience, mode)
+	args := make([]any, 0, firstArgs+5*len(r.limiter.rules))
+	args = append(args, q.cost, patience)
 	for _, t := range r.limiter.rules {
 		args = t.appendArgs(args, q.cost)
 	}
@@ -107,7 +115,6 @@ func (r *redisLimiter) args(q question, mode string) []any {
 
 // appendArgs adds what the script of the algorithm takes of a rule.
 func (t *terms) appendArgs(args []any, cost int64) []any {
-	args = append(args, scriptNames[t.kind()])
 	switch t.kind() {
 	case TokenBucketAlgorithm:
 		return append(args, t.rate, t.period, t.burst, t.fill, t.fillParts)
@@ -125,15 +132,15 @@ var errReply = errors.New("the script replied with something else than expected"
 func (r *redisLimiter) read(ctx context.Context, q question, reply any) (Result, hold, error) {
 	values, _ := reply.([]any)
 	in := replyReader{values: values}
-	damaged, now, wait := in.int(), in.int(), in.int()
-	if damaged > 0 {
-		r.store.logger.WarnContext(ctx, "stored state of a limiter could not be read, counts as none",
-			"limiter", r.limiter.name, "key", q.key, "names", damaged)
-	}
+	now, wait := in.int(), in.int()
 	meters := make([]meter, len(r.limiter.rules))
 	for i, t := range r.limiter.rules {
 		meters[i] = newMeter(t)
 		in.meter(meters[i])
+	}
+	if damaged := in.int(); damaged > 0 {
+		r.store.logger.WarnContext(ctx, "stored state of a limiter could not be read, counts as none",
+			"limiter", r.limiter.name, "key", q.key, "values", damaged)
 	}
 	d := q.decide(now, now+wait)
 	h := hold{slot: d.slot}
@@ -159,10 +166,10 @@ func (r *redisLimiter) askMany(ctx context.Context, calls []Call) ([]Result, err
 		cmds := make([]*redis.Cmd, len(left))
 		for n, i := range left {
 			q := question{key: calls[i].Key, cost: calls[i].Cost}
-			if keys, args := r.keys(q.key), r.args(q, ""); whole {
-				cmds[n] = r.take.Eval(ctx, pipe, keys, args...)
+			if keys, args := r.keys(q.key), r.args(q); whole {
+				cmds[n] = r.scripts.take.Eval(ctx, pipe, keys, args...)
 			} else {
-				cmds[n] = r.take.EvalSha(ctx, pipe, keys, args...)
+				cmds[n] = r.scripts.take.EvalSha(ctx, pipe, keys, args...)
 			}
 		}
 		_, _ = pipe.Exec(ctx) // each command has its own error
@@ -191,9 +198,9 @@ func (r *redisLimiter) askMany(ctx context.Context, calls []Call) ([]Result, err
 func (r *redisLimiter) cancel(ctx context.Context, key string, cost int64, h hold) error {
 	args := []any{cost, h.slot}
 	for i, t := range r.limiter.rules {
-		args = append(t.appendArgs(args, cost), h.before[i], h.after[i])
+		args = t.appendArgs(append(args, h.before[i], h.after[i]), cost)
 	}
-	_, err := eval(ctx, r.store.client, r.undo, r.keys(key), args...)
+	_, err := eval(ctx, r.store.client, r.scripts.cancel, r.keys(key), args...)
 	return err
 }
 
@@ -237,25 +244,20 @@ func (r *replyReader) next() any {
 	return v
 }
 
-// meter reads the state that the script of its algorithm ends with.
+// meter reads the state that the file of its algorithm tells of.
 func (r *replyReader) meter(m meter) {
 	s := m.current()
 	switch m.(type) {
 	case *slidingLog: // the entries stay where they are
-		s.count, s.instant, s.written = r.int(), r.int(), r.int()
+		s.count, s.instant = r.int(), r.int()
 	case *fixedWindow:
-		s.instant, s.count, s.written = r.int(), r.int(), r.int()
+		s.instant, s.count = r.int(), r.int()
 	case *slidingCounter:
-		s.instant, s.count, s.before, s.last, s.written = r.int(), r.int(), r.int(), r.int(), r.int()
+		s.instant, s.count, s.before, s.last = r.int(), r.int(), r.int(), r.int()
+		s.written = s.last // not 0 if a slot lies ahead
 	case *tokenBucket:
-		s.instant, s.count, s.parts, s.written = r.int(), r.int(), r.int(), r.int()
+		s.instant, s.parts, s.count = r.int(), r.int(), r.int()
 	case *leakyBucket:
-		s.instant, s.parts, s.written = r.int(), r.int(), r.int()
+		s.instant, s.parts = r.int(), r.int()
 	}
-}
-
-// scriptNames are the files of the algorithms.
-var scriptNames = map[Algorithm]string{
-	FixedWindowAlgorithm: "fixedwindow", SlidingLogAlgorithm: "slidinglog", SlidingCounterAlgorithm: "slidingcounter",
-	TokenBucketAlgorithm: "tokenbucket", LeakyBucketAlgorithm: "leakybucket",
 }

@@ -20,11 +20,13 @@ type Defaults struct {
 	Delay     time.Duration // 0 means at once
 	NotBefore time.Time     // in place of a Delay; zero, or what is past, means at once
 	Timeout   time.Duration // of one attempt; 0 means the worker's default
-	Priority  int           // see throttle.Job
-	TTL       time.Duration
-	Deadline  time.Time
-	Dedupe    *throttle.Dedupe // a line's own replaces it as a whole
-	Policy    *throttle.Policy
+	// MaxAttempts is how many there may be; 0 means the worker's default.
+	MaxAttempts int
+	Priority    int // see throttle.Job
+	TTL         time.Duration
+	Deadline    time.Time
+	Dedupe      *throttle.Dedupe // a line's own replaces it as a whole
+	Policy      *throttle.Policy
 
 	MaxJobSize int              // bytes of body; 0 means throttle.DefaultMaxJobSize
 	Now        func() time.Time // what a delay counts from; nil means time.Now. Give it the clock of Redis where that may differ
@@ -69,9 +71,12 @@ func (d Defaults) finish(j throttle.Job) (throttle.Job, error) {
 		j.ID = throttle.NewJobID()
 	}
 	j.Cost, j.Policy, j.Priority, j.Dedupe = d.Cost, d.Policy, d.Priority, d.Dedupe
-	j.NotBefore, j.TTL, j.Deadline = d.NotBefore, d.TTL, d.Deadline
+	j.NotBefore, j.TTL, j.Deadline, j.MaxAttempts = d.NotBefore, d.TTL, d.Deadline, d.MaxAttempts
 	if d.Delay < 0 {
 		return throttle.Job{}, invalid("delay", d.Delay, allowedDelay)
+	}
+	if d.TTL >= throttle.MinTTL && d.TTL <= d.Delay {
+		return throttle.Job{}, invalid("ttl", d.TTL, fmt.Sprintf("more than delay %v: both count from the enqueue", d.Delay))
 	}
 	if d.Delay > 0 {
 		j.NotBefore = d.now().Add(d.Delay)

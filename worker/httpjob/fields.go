@@ -15,6 +15,7 @@ const (
 	allowedCost     = "a whole number from 1 to %d"
 	allowedTime     = `a time in RFC 3339, such as "2026-12-01T06:00:00Z"`
 	allowedPriority = "a whole number from 0 to %d"
+	allowedAttempts = "a whole number from 1, or no such field for the worker's default"
 )
 
 // A field is one that a line may have, by its exact name.
@@ -32,6 +33,7 @@ var fieldsKnown = []field{
 	{"method", func(c *call, v json.RawMessage) error { return stated("method", v, &c.request.Method) }},
 	{"headers", setHeaders},
 	{"cost", setCost},
+	{"max_attempts", setMaxAttempts},
 	{"priority", setPriority},
 	{"delay", setDelay},
 	{"not_before", setNotBefore},
@@ -67,6 +69,16 @@ func setCost(c *call, v json.RawMessage) error {
 	}
 	if c.Cost < 1 { // in a job 0 stands for 1, but nobody writes it to mean that
 		return invalid("cost", c.Cost, allowed)
+	}
+	return nil
+}
+
+func setMaxAttempts(c *call, v json.RawMessage) error {
+	if err := whole("max_attempts", v, &c.MaxAttempts, allowedAttempts); err != nil {
+		return err
+	}
+	if c.MaxAttempts < 1 { // in a job 0 stands for the default, but nobody writes it to mean that
+		return invalid("max_attempts", c.MaxAttempts, allowedAttempts)
 	}
 	return nil
 }

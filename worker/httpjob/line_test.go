@@ -65,6 +65,16 @@ func TestLineLeavesOutWhatDefaultsHave(t *testing.T) {
 	require.Equal(t, map[string]string{"X-A": "default", "x-b": "default"}, d.Headers, "the defaults stay as they are")
 }
 
+func TestLineWithMaxAttempts(t *testing.T) {
+	d := filled
+	d.MaxAttempts = 3
+	for line, want := range map[string]int{`{}`: 3, `{"max_attempts":null}`: 3, `{"max_attempts":7}`: 7} {
+		j, _, err := readOne(d, line)
+		require.NoError(t, err)
+		require.Equal(t, want, j.MaxAttempts)
+	}
+}
+
 func TestLineWithLifetimesAndDedupe(t *testing.T) {
 	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	j, _, err := readOne(filled, `{"priority":9,"ttl":"90s","deadline":"2026-12-01T13:00:00+01:00","not_before":"2026-12-01T12:00:00.000Z",`+
@@ -91,6 +101,7 @@ func TestLineAndTheDefaultsOfLifetimesAndDedupe(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{5, time.Hour, noon, noon, *d.Dedupe}, []any{j.Priority, j.TTL, j.Deadline, j.NotBefore, *j.Dedupe})
 
+	d.Deadline = noon.Add(time.Hour)
 	j, _, err = readOne(d, `{"priority":0,"ttl":"0s","delay":"1m","dedupe":{"content":true}}`)
 	require.NoError(t, err)
 	require.Equal(t, []any{0, time.Duration(0), noon.Add(time.Minute)}, []any{j.Priority, j.TTL, j.NotBefore})
@@ -167,6 +178,11 @@ func TestLineRefuses(t *testing.T) {
 		{"cost too large", `{"key":"k","url":"http://a","cost":1000000001}`, "column 36: cost 1000000001 is not allowed"},
 		{"cost beyond any integer", `{"cost":1e400}`, "cost 1e400 is not allowed"},
 		{"cost as text", `{"cost":"1"}`, `cost "1" is not allowed`},
+		{"no attempts", `{"max_attempts":0}`, "column 17: max_attempts 0 is not allowed: want a whole number from 1"},
+		{"attempts as text", `{"max_attempts":"3"}`, `max_attempts "3" is not allowed`},
+		{"ttl of the delay", `{"key":"k","url":"http://a","delay":"1h","ttl":"1m"}`, "column 48: ttl 1m0s is not allowed: want more than delay 1h0m0s: both count from the enqueue"},
+		{"deadline before not_before", `{"key":"k","url":"http://a","not_before":"2026-12-01T06:00:00Z","deadline":"2026-12-01T05:00:00Z"}`,
+			`column 76: deadline "2026-12-01T05:00:00Z" is not allowed: want none before not_before, 2026-12-01T06:00:00Z`},
 		{"delay as a number", `{"delay":5}`, "delay that is a number is not allowed: want a string"},
 		{"delay without unit", `{"delay":"5"}`, `delay "5" is not allowed: want a duration such as`},
 		{"negative delay", `{"delay":"-1s"}`, `delay "-1s" is not allowed`},

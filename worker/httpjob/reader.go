@@ -18,7 +18,7 @@ const DefaultMaxLine = 8 * throttle.DefaultMaxJobSize
 
 // A Reader reads jobs from text with one JSON object a line:
 //
-//	{"id", "key", "url", "method", "headers", "cost", "priority",
+//	{"id", "key", "url", "method", "headers", "cost", "max_attempts", "priority",
 //	 "delay" | "not_before", "ttl", "deadline",
 //	 "dedupe": {"name" | "content", "while_waiting", "window", "replace",
 //	            "debounce", "max_debounce"},
@@ -30,7 +30,7 @@ const DefaultMaxLine = 8 * throttle.DefaultMaxJobSize
 // application/json if no other is given. delay, ttl and the spans in dedupe are
 // durations such as "1.5s"; not_before and deadline are times in RFC 3339. A line
 // that has delay or not_before takes neither from the defaults, and its dedupe
-// replaces theirs as a whole. Other fields are ignored and remembered, but in dedupe
+// replaces theirs as a whole. A ttl counts from the enqueue and must be longer than the delay. Other fields are ignored and remembered, but in dedupe
 // refused; names count to the letter, and of a name that is there twice the last one
 // counts. Blank lines are skipped; a byte order mark, CR before the line's end and a
 // last line without an end are fine.

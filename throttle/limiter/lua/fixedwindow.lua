@@ -1,40 +1,46 @@
--- The fixed window counter. Stored: start of the window, count, when a slot ahead was
--- charged last (0 if none was). The arithmetic is that of fixedwindow.go.
--- ARGV from a: length of a window in µs, most cost.
+-- The fixed window counter: the arithmetic of fixedwindow.go.
+-- Stored: start of the window, count, when a slot ahead was charged last (0 if none was).
+-- ARGV[1@]    length of a window, µs
+-- ARGV[2@]    most cost
+-- State: start of the window, count.
 
-algorithm = { arguments = 2 }
-
-function algorithm.read(name, a)
-  local m = { window = tonumber(ARGV[a]), most = tonumber(ARGV[a + 1]) }
-  local v = numbers(stored(name), 3) or { 0, 0, 0 }
-  m.start, m.count, m.written = v[1], v[2], v[3]
-  if m.written > 0 then
-    m.start = m.start - math.max(0, m.written - now)
-    m.written = math.min(m.written, now)
+--- read
+local window@, most@ = tonumber(ARGV[1@]), tonumber(ARGV[2@])
+local start@, count@, written@ = 0, 0, 0
+local value@ = redis.pcall('GET', KEYS[@])
+if value@ then
+  local start, count, written = match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+)$')
+  if start and start + count + written < EXACT then
+    start@, count@, written@ = tonumber(start), tonumber(count), tonumber(written)
+  else
+    damaged = damaged + 1
   end
-  if m.start + m.window <= now then m.count = 0 end
-  if m.written == 0 or m.start < now then m.start = now end
-  m.start = m.start - m.start % m.window
-  return m
+end
+if written@ > now then start@, written@ = start@ - (written@ - now), now end
+if start@ + window@ <= now then count@ = 0 end
+if written@ == 0 or start@ < now then start@ = now end
+start@ = start@ - start@ % window@
+
+--- slot
+if count@ + cost > most@ then
+  slot = max(slot, start@ + window@)
+else
+  slot = max(slot, start@)
 end
 
-function algorithm.slot(m)
-  if m.count + cost > m.most then return m.start + m.window end
-  return m.start
+--- charge
+if slot >= start@ + window@ then start@, count@ = slot - slot % window@, 0 end
+count@ = count@ + cost
+written@ = slot > now and now or 0
+value@ = format('%.0f %.0f %.0f', start@, count@, written@)
+redis.call('SET', KEYS[@], value@, 'PX', max(1, ceil((start@ + window@ - now) / 1000)))
+
+--- give back
+if slot >= start@ and slot < start@ + window@ and count@ > 0 then
+  count@ = max(0, count@ - cost)
+  value@ = format('%.0f %.0f %.0f', start@, count@, written@)
+redis.call('SET', KEYS[@], value@, 'PX', max(1, ceil((start@ + window@ - now) / 1000)))
 end
 
-function algorithm.charge(m, name, slot)
-  local start = slot - slot % m.window
-  if start > m.start then m.start, m.count = start, 0 end
-  m.count = m.count + cost
-  m.written = slot > now and now or 0
-  keep(name, string.format('%.0f %.0f %.0f', m.start, m.count, m.written), m.start + m.window)
-end
-
-function algorithm.give_back(m, name, slot)
-  if slot - slot % m.window ~= m.start or m.count == 0 then return end
-  m.count = math.max(0, m.count - cost)
-  keep(name, string.format('%.0f %.0f %.0f', m.start, m.count, m.written), m.start + m.window)
-end
-
-function algorithm.state(m) return m.start, m.count, m.written end
+--- state
+start@, count@

@@ -1,76 +1,68 @@
--- The sliding window counter. Stored: start of the window, count, count of the window
--- before, latest slot, when a slot ahead was charged last (the last two are 0 if none
--- was). The arithmetic is that of slidingcounter.go.
--- ARGV from a: length of a window in µs, most cost.
+-- The sliding window counter: the arithmetic of slidingcounter.go.
+-- Stored: start of the window, count, count of the window before, latest slot, when a slot
+-- ahead was charged last (the last two are 0 if none was).
+-- ARGV[1@]    length of a window, µs
+-- ARGV[2@]    most cost
+-- State: start of the window, count, count of the window before, latest slot ahead.
 
-algorithm = { arguments = 2 }
+--- read
+local window@, most@ = tonumber(ARGV[1@]), tonumber(ARGV[2@])
+local start@, count@, earlier@, last@, written@ = 0, 0, 0, 0, 0
+local value@ = redis.pcall('GET', KEYS[@])
+if value@ then
+  local start, count, before, last, written = match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  if start and start + count + before + last + written < EXACT then
+    start@, count@, earlier@ = tonumber(start), tonumber(count), tonumber(before)
+    last@, written@ = tonumber(last), tonumber(written)
+  else
+    damaged = damaged + 1
+  end
+end
+local back@ = (written@ > 0 and written@ or start@) - now
+if back@ > 0 then
+  -- What was charged in a window that is now to come counts as that of the last one.
+  earlier@, count@ = min(most@, max(earlier@, count@)), 0
+  last@ = max(0, last@ - back@)
+  start@ = max(now, last@)
+  start@ = start@ - start@ % window@
+  written@ = min(written@, now)
+end
 
 -- Begins the window of an instant, if it is another one.
-local function roll(m, at)
-  local start = at - at % m.window
-  if m.start + 2 * m.window <= start then
-    m.before, m.count = 0, 0
-  elseif m.start + m.window <= start then
-    m.before, m.count = m.count, 0
+local function roll@(at)
+  local start = at - at % window@
+  if start@ + 2 * window@ <= start then
+    earlier@, count@ = 0, 0
+  elseif start@ + window@ <= start then
+    earlier@, count@ = count@, 0
   end
-  m.start = start
+  start@ = start
+end
+roll@(max(start@, now))
+
+--- slot
+local free@ = most@ - count@ - cost
+if free@ >= 0 then
+  slot = max(slot, last@, start@ + weighs(window@, earlier@, free@))
+else
+  slot = max(slot, last@, start@ + window@ + weighs(window@, count@, most@ - cost))
 end
 
-function algorithm.read(name, a)
-  local m = { window = tonumber(ARGV[a]), most = tonumber(ARGV[a + 1]) }
-  local v = numbers(stored(name), 5) or { 0, 0, 0, 0, 0 }
-  m.start, m.count, m.before, m.last, m.written = v[1], v[2], v[3], v[4], v[5]
-  local back = math.max(0, (m.written > 0 and m.written or m.start) - now)
-  if back > 0 then
-    m.before, m.count = math.min(m.most, math.max(m.before, m.count)), 0
-    m.start = now
-    if m.written > 0 then
-      m.last = m.last - back
-      m.start = math.max(now, m.last)
-    end
-    m.start = m.start - m.start % m.window
-  end
-  m.written = math.min(m.written, now)
-  roll(m, math.max(m.start, now))
-  return m
-end
+--- charge
+roll@(slot)
+count@, last@, written@ = count@ + cost, 0, 0
+if slot > now then last@, written@ = slot, now end
+value@ = format('%.0f %.0f %.0f %.0f %.0f', start@, count@, earlier@, last@, written@)
+redis.call('SET', KEYS[@], value@, 'PX', max(1, ceil((start@ + 2 * window@ - now) / 1000)))
 
--- How long after the start of a window the count of the one before weighs no more than
--- is free.
-local function weighs(m, count, free)
-  if count <= free then return 0 end
-  return m.window - muldiv(m.window, free, count)
+--- give back
+if slot >= start@ then
+  count@ = max(0, count@ - cost)
+elseif slot >= start@ - window@ then
+  earlier@ = max(0, earlier@ - cost)
 end
+value@ = format('%.0f %.0f %.0f %.0f %.0f', start@, count@, earlier@, last@, written@)
+redis.call('SET', KEYS[@], value@, 'PX', max(1, ceil((start@ + 2 * window@ - now) / 1000)))
 
-function algorithm.slot(m)
-  local from = m.written > 0 and m.last or 0
-  local free = m.most - m.count - cost
-  if free >= 0 then return math.max(from, m.start + weighs(m, m.before, free)) end
-  return math.max(from, m.start + m.window + weighs(m, m.count, m.most - cost))
-end
-
-local function store(m, name)
-  local windows = m.count > 0 and 2 or 1
-  keep(name, string.format('%.0f %.0f %.0f %.0f %.0f', m.start, m.count, m.before, m.last, m.written),
-    m.start + windows * m.window)
-end
-
-function algorithm.charge(m, name, slot)
-  roll(m, slot)
-  m.count = m.count + cost
-  m.last, m.written = 0, 0
-  if slot > now then m.last, m.written = slot, now end
-  store(m, name)
-end
-
-function algorithm.give_back(m, name, slot)
-  local start = slot - slot % m.window
-  if start == m.start then
-    m.count = math.max(0, m.count - cost)
-  elseif start == m.start - m.window then
-    m.before = math.max(0, m.before - cost)
-  end
-  store(m, name)
-end
-
-function algorithm.state(m) return m.start, m.count, m.before, m.last, m.written end
+--- state
+start@, count@, earlier@, last@

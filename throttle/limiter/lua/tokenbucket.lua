@@ -1,63 +1,72 @@
--- The token bucket. Stored: instant at which the last token came back, fraction of a µs
--- to add to it in parts of the reduced rate, tokens there were then, when a slot ahead was
--- charged last (0 if none was). The arithmetic is that of tokenbucket.go.
--- ARGV from a: reduced rate, its period in µs, burst, time in µs in which all of it comes
--- back, parts to add to that.
+-- The token bucket: the arithmetic of tokenbucket.go.
+-- Stored: instant at which the last token came back, fraction of a µs to add to it in parts of
+-- the reduced rate, tokens there were then, when a slot ahead was charged last (0 if none was).
+-- ARGV[1@]    reduced rate
+-- ARGV[2@]    its period, µs
+-- ARGV[3@]    burst
+-- ARGV[4@]    time in which all of it comes back, µs
+-- ARGV[5@]    parts to add to that
+-- State: instant, parts, tokens.
 
-algorithm = { arguments = 5 }
+--- read
+local rate@, period@, most@ = tonumber(ARGV[1@]), tonumber(ARGV[2@]), tonumber(ARGV[3@])
+local fill@, fill_parts@ = tonumber(ARGV[4@]), tonumber(ARGV[5@])
+local at@, parts@, tokens@, written@ = now, 0, most@, 0
+local value@ = redis.pcall('GET', KEYS[@])
+if value@ then
+  local at, parts, tokens, written = match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+) (%d+)$')
+  if at and at + parts + tokens + written < EXACT then
+    at@, parts@, tokens@, written@ = tonumber(at), tonumber(parts), tonumber(tokens), tonumber(written)
+  else
+    damaged = damaged + 1
+  end
+end
+local back@ = (written@ > 0 and written@ or at@) - now
+if back@ > 0 then at@, written@ = at@ - back@, min(written@, now) end
 
--- The instant at which so many more tokens will have come back.
-local function after(m, tokens)
-  local span, rest = muldiv(m.period, tokens, m.rate)
-  if m.parts + rest >= m.rate then return m.at + span + 1, m.parts + rest - m.rate end
-  return m.at + span, m.parts + rest
+-- The instant, and parts, at which so many more tokens will have come back.
+local function after@(more)
+  local span, rest = muldiv(period@, more, rate@)
+  if parts@ + rest >= rate@ then return at@ + span + 1, parts@ + rest - rate@ end
+  return at@ + span, parts@ + rest
 end
 
 -- Puts in the tokens that come back until an instant.
-local function refill(m, at)
-  if m.parts >= m.rate then m.at, m.parts = m.at + 1, 0 end -- of another rate
-  local span, parts = at - m.at, 0
+local function refill@(to)
+  if parts@ >= rate@ then at@, parts@ = at@ + 1, 0 end -- of another rate
+  local span, parts = to - at@, 0
   if span > 0 then
-    if m.parts > 0 then span, parts = span - 1, m.rate - m.parts end
-    local tokens = m.most
-    if span < m.fill or span == m.fill and parts < m.fill_parts then
-      local whole, rest = muldiv(span, m.rate, m.period)
-      tokens = whole + math.floor((rest + parts) / m.period)
-      m.at, m.parts = after(m, tokens)
+    if parts@ > 0 then span, parts = span - 1, rate@ - parts@ end
+    if span > fill@ or span == fill@ and parts >= fill_parts@ then
+      tokens@ = most@
+    else
+      local whole, rest = muldiv(span, rate@, period@)
+      whole = whole + floor((rest + parts) / period@)
+      at@, parts@ = after@(whole)
+      tokens@ = tokens@ + whole
     end
-    m.tokens = m.tokens + tokens
   end
-  if m.tokens >= m.most then m.tokens, m.at, m.parts = m.most, math.max(m.at, at), 0 end
+  if tokens@ >= most@ then tokens@, at@, parts@ = most@, max(at@, to), 0 end
+end
+refill@(now)
+
+--- slot
+do
+  local at, parts = at@, parts@
+  if cost > tokens@ then at, parts = after@(cost - tokens@) end
+  if parts > 0 then at = at + 1 end
+  slot = max(slot, at)
 end
 
-function algorithm.read(name, a)
-  local m = {
-    rate = tonumber(ARGV[a]), period = tonumber(ARGV[a + 1]), most = tonumber(ARGV[a + 2]),
-    fill = tonumber(ARGV[a + 3]), fill_parts = tonumber(ARGV[a + 4]),
-  }
-  local v = numbers(stored(name), 4) or { now, 0, m.most, 0 }
-  m.at, m.parts, m.tokens, m.written = v[1], v[2], v[3], v[4]
-  m.at = m.at - math.max(0, (m.written > 0 and m.written or m.at) - now)
-  m.written = math.min(m.written, now)
-  refill(m, now)
-  return m
-end
+--- charge
+if slot > now then refill@(slot) end
+tokens@ = tokens@ - cost
+written@ = slot > now and now or 0
+value@ = format('%.0f %.0f %.0f %.0f', at@, parts@, tokens@, written@)
+redis.call('SET', KEYS[@], value@, 'PX', max(1, ceil(((after@(most@ - tokens@)) + 1 - now) / 1000)))
 
-local function ready(m, tokens)
-  local at, parts = after(m, tokens)
-  if parts > 0 then return at + 1 end
-  return at
-end
+--- give back
+-- Others have got the tokens that come next.
 
-function algorithm.slot(m) return ready(m, math.max(0, cost - m.tokens)) end
-
-function algorithm.charge(m, name, slot)
-  refill(m, slot)
-  m.tokens = m.tokens - cost
-  m.written = slot > now and now or 0
-  keep(name, string.format('%.0f %.0f %.0f %.0f', m.at, m.parts, m.tokens, m.written), ready(m, m.most - m.tokens))
-end
-
-function algorithm.give_back() end -- others have got the tokens that come next
-
-function algorithm.state(m) return m.at, m.tokens, m.parts, m.written end
+--- state
+at@, parts@, tokens@
