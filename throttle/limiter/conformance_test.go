@@ -40,7 +40,7 @@ function redis.call(command, name, ...)
 end
 function redis.pcall(...) return actual.pcall(...) end
 
-local function server_time() return driven end
+local now = driven
 `
 
 // drivenRedis opens stores on a real server whose clock the test moves. Each finds it empty.

@@ -2,11 +2,8 @@ package limiter
 
 import "github.com/redis/go-redis/v9"
 
-// ServerClock is the clock of the scripts, in Lua.
-const ServerClock = serverClock
-
-// NewRedisWithClock is NewRedis with another clock than the server's: Lua that defines a local
-// function server_time.
+// NewRedisWithClock is NewRedis with another clock than the server's: Lua that makes a local now,
+// µs since 1970.
 func NewRedisWithClock(client redis.UniversalClient, c RedisConfig, clock string) *Redis {
 	return newRedis(client, c, clock)
 }

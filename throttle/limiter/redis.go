@@ -45,18 +45,18 @@ func newRedis(client redis.UniversalClient, c RedisConfig, clock string) *Redis 
 
 func (s *Redis) open(l *Limiter) space {
 	r := &redisLimiter{limiter: l, store: s, prefix: "weir:{" + l.name + ":"}
-	kinds := make([]Algorithm, len(l.rules))
+	shapes := make([]shape, len(l.rules))
 	for i, t := range l.rules {
-		kinds[i] = t.kind()
+		shapes[i] = t.shape()
 	}
-	r.scripts = s.scripts.of(kinds)
+	r.scripts = s.scripts.of(shapes)
 	for _, arg := range r.args(question{cost: 1}) {
 		r.one = append(r.one, fmt.Sprint(arg))
 	}
 	return r
 }
 
-// A redisLimiter asks the scripts of the algorithms that its rules need.
+// A redisLimiter asks the scripts that are made for its rules.
 type redisLimiter struct {
 	limiter *Limiter
 	store   *Redis
@@ -79,23 +79,6 @@ func (r *redisLimiter) keys(key string) []string {
 	return list
 }
 
-func (r *redisLimiter) ask(ctx context.Context, q question) (Result, error) {
-	res, _, err := r.run(ctx, r.scripts.take, q)
-	return res, err
-}
-
-func (r *redisLimiter) hold(ctx context.Context, q question) (Result, hold, error) {
-	return r.run(ctx, r.scripts.hold, q)
-}
-
-func (r *redisLimiter) run(ctx context.Context, s *redis.Script, q question) (Result, hold, error) {
-	reply, err := eval(ctx, r.store.client, s, r.keys(q.key), r.args(q)...)
-	if err != nil {
-		return Result{}, hold{}, err
-	}
-	return r.read(ctx, q, reply)
-}
-
 // args are those of take.lua.
 func (r *redisLimiter) args(q question) []any {
 	if q.cost == 1 && q.patience == 0 && !q.peek && r.one != nil {
@@ -113,44 +96,36 @@ func (r *redisLimiter) args(q question) []any {
 	return args
 }
 
-// appendArgs adds what the script of the algorithm takes of a rule.
-func (t *terms) appendArgs(args []any, cost int64) []any {
-	switch t.kind() {
-	case TokenBucketAlgorithm:
-		return append(args, t.rate, t.period, t.burst, t.fill, t.fillParts)
-	case LeakyBucketAlgorithm:
-		leak, parts, _ := t.span(cost)
-		return append(args, t.rate, leak, parts, t.fill, t.fillParts)
-	default:
-		return append(args, t.window, t.burst)
+func (r *redisLimiter) ask(ctx context.Context, q question) (Result, error) {
+	cmd := r.command(ctx, "evalsha", r.scripts.take.Hash(), q)
+	if err := r.store.client.Process(ctx, cmd); redis.HasErrorPrefix(err, "NOSCRIPT") {
+		cmd = r.command(ctx, "eval", r.scripts.take.source, q)
+		_ = r.store.client.Process(ctx, cmd) // the command has its error
 	}
+	return r.result(ctx, q, cmd)
 }
 
-var errReply = errors.New("the script replied with something else than expected")
+// command calls take.lua. Its reply is numbers alone, which a command of this kind reads without
+// room for each.
+func (r *redisLimiter) command(ctx context.Context, name, script string, q question) *redis.IntSliceCmd {
+	keys, args := r.keys(q.key), r.args(q)
+	all := make([]any, 0, 3+len(keys)+len(args))
+	all = append(all, name, script, len(keys))
+	for _, k := range keys {
+		all = append(all, k)
+	}
+	cmd := redis.NewIntSliceCmd(ctx, append(all, args...)...)
+	cmd.SetFirstKeyPos(3)
+	return cmd
+}
 
-// read makes a result of what take.lua replies.
-func (r *redisLimiter) read(ctx context.Context, q question, reply any) (Result, hold, error) {
-	values, _ := reply.([]any)
-	in := replyReader{values: values}
-	now, wait := in.int(), in.int()
-	meters := make([]meter, len(r.limiter.rules))
-	for i, t := range r.limiter.rules {
-		meters[i] = newMeter(t)
-		in.meter(meters[i])
+func (r *redisLimiter) result(ctx context.Context, q question, cmd *redis.IntSliceCmd) (Result, error) {
+	reply, err := cmd.Result()
+	if err != nil {
+		return Result{}, err
 	}
-	if damaged := in.int(); damaged > 0 {
-		r.store.logger.WarnContext(ctx, "stored state of a limiter could not be read, counts as none",
-			"limiter", r.limiter.name, "key", q.key, "values", damaged)
-	}
-	d := q.decide(now, now+wait)
-	h := hold{slot: d.slot}
-	for len(in.values) > 0 && !in.bad {
-		h.before, h.after = append(h.before, in.text()), append(h.after, in.text())
-	}
-	if in.bad {
-		return Result{}, hold{}, errReply
-	}
-	return tell(meters, d), h, nil
+	res, _, err := r.read(ctx, q, reply)
+	return res, err
 }
 
 func (r *redisLimiter) askMany(ctx context.Context, calls []Call) ([]Result, error) {
@@ -159,31 +134,30 @@ func (r *redisLimiter) askMany(ctx context.Context, calls []Call) ([]Result, err
 	for i := range left {
 		left[i] = i
 	}
-	// A server that does not know the script is sent it with a call; the others know it then.
 	var first error
-	for _, whole := range []bool{false, true} {
+	// A server that does not know the script is sent it.
+	for _, how := range [][2]string{{"evalsha", r.scripts.take.Hash()}, {"eval", r.scripts.take.source}} {
 		pipe := r.store.client.Pipeline()
-		cmds := make([]*redis.Cmd, len(left))
+		cmds := make([]*redis.IntSliceCmd, len(left))
 		for n, i := range left {
-			q := question{key: calls[i].Key, cost: calls[i].Cost}
-			if keys, args := r.keys(q.key), r.args(q); whole {
-				cmds[n] = r.scripts.take.Eval(ctx, pipe, keys, args...)
-			} else {
-				cmds[n] = r.scripts.take.EvalSha(ctx, pipe, keys, args...)
-			}
+			cmds[n] = r.command(ctx, how[0], how[1], question{key: calls[i].Key, cost: calls[i].Cost})
+			_ = pipe.Process(ctx, cmds[n]) // only queued
 		}
-		_, _ = pipe.Exec(ctx) // each command has its own error
+		_, failed := pipe.Exec(ctx)
 		var unknown []int
 		for n, i := range left {
-			q := question{key: calls[i].Key, cost: calls[i].Cost}
-			reply, err := cmds[n].Result()
-			if err == nil {
-				results[i], _, err = r.read(ctx, q, reply)
+			var err error
+			if results[i], err = r.result(ctx, question{key: calls[i].Key, cost: calls[i].Cost}, cmds[n]); err == nil {
+				continue
 			}
-			switch {
-			case err != nil && !whole && redis.HasErrorPrefix(err, "NOSCRIPT"):
+			if how[0] == "evalsha" && redis.HasErrorPrefix(err, "NOSCRIPT") {
 				unknown = append(unknown, i)
-			case err != nil && first == nil:
+				continue
+			}
+			if failed != nil && cmds[n].Err() == nil {
+				err = failed // the command never was sent
+			}
+			if first == nil {
 				first = err
 			}
 		}
@@ -192,6 +166,59 @@ func (r *redisLimiter) askMany(ctx context.Context, calls []Call) ([]Result, err
 		}
 	}
 	return results, first
+}
+
+var errReply = errors.New("the script replied with something else than expected")
+
+// read makes a result of what take.lua replies.
+func (r *redisLimiter) read(ctx context.Context, q question, reply []int64) (Result, decision, error) {
+	in := replyReader{values: reply}
+	now, wait := in.next(), in.next()
+	meters := make([]meter, len(r.limiter.rules))
+	for i, t := range r.limiter.rules {
+		meters[i] = newMeter(t)
+		in.meter(meters[i])
+	}
+	if damaged := in.next(); damaged > 0 {
+		r.store.logger.WarnContext(ctx, "stored state of a limiter could not be read, counts as none",
+			"limiter", r.limiter.name, "key", q.key, "values", damaged)
+	}
+	if in.bad || len(in.values) > 0 {
+		return Result{}, decision{}, errReply
+	}
+	d := q.decide(now, now+wait)
+	return tell(meters, d), d, nil
+}
+
+// hold calls hold.lua, whose reply ends with texts.
+func (r *redisLimiter) hold(ctx context.Context, q question) (Result, hold, error) {
+	reply, err := eval(ctx, r.store.client, r.scripts.hold, r.keys(q.key), r.args(q)...)
+	if err != nil {
+		return Result{}, hold{}, err
+	}
+	values, _ := reply.([]any)
+	var numbers []int64
+	var texts []string
+	for _, v := range values {
+		switch v := v.(type) {
+		case int64:
+			numbers = append(numbers, v)
+		case string:
+			texts = append(texts, v)
+		}
+	}
+	res, d, err := r.read(ctx, q, numbers)
+	if err == nil && len(texts) != 2*len(r.limiter.rules) {
+		err = errReply
+	}
+	if err != nil {
+		return Result{}, hold{}, err
+	}
+	h := hold{slot: d.slot}
+	for i := 0; i < len(texts); i += 2 {
+		h.before, h.after = append(h.before, texts[i]), append(h.after, texts[i+1])
+	}
+	return res, h, nil
 }
 
 // cancel has cancel.lua take a charge back.
@@ -209,7 +236,7 @@ func (r *redisLimiter) reset(ctx context.Context, key string) error {
 }
 
 // eval calls a script, which is sent along if the server does not know it.
-func eval(ctx context.Context, client redis.UniversalClient, s *redis.Script, keys []string, args ...any) (any, error) {
+func eval(ctx context.Context, client redis.UniversalClient, s luaScript, keys []string, args ...any) (any, error) {
 	reply, err := s.EvalSha(ctx, client, keys, args...).Result()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		return s.Eval(ctx, client, keys, args...).Result()
@@ -217,31 +244,20 @@ func eval(ctx context.Context, client redis.UniversalClient, s *redis.Script, ke
 	return reply, err
 }
 
-// A replyReader takes the values of a reply from front to back.
+// A replyReader takes the numbers of a reply from front to back.
 type replyReader struct {
-	values []any
+	values []int64
 	bad    bool
 }
 
-func (r *replyReader) int() int64 {
-	n, ok := r.next().(int64)
-	r.bad = r.bad || !ok
-	return n
-}
-
-func (r *replyReader) text() string {
-	s, ok := r.next().(string)
-	r.bad = r.bad || !ok
-	return s
-}
-
-func (r *replyReader) next() any {
+func (r *replyReader) next() int64 {
 	if len(r.values) == 0 {
-		return nil
+		r.bad = true
+		return 0
 	}
-	v := r.values[0]
+	n := r.values[0]
 	r.values = r.values[1:]
-	return v
+	return n
 }
 
 // meter reads the state that the file of its algorithm tells of.
@@ -249,15 +265,15 @@ func (r *replyReader) meter(m meter) {
 	s := m.current()
 	switch m.(type) {
 	case *slidingLog: // the entries stay where they are
-		s.count, s.instant = r.int(), r.int()
+		s.count, s.instant = r.next(), r.next()
 	case *fixedWindow:
-		s.instant, s.count = r.int(), r.int()
+		s.instant, s.count = r.next(), r.next()
 	case *slidingCounter:
-		s.instant, s.count, s.before, s.last = r.int(), r.int(), r.int(), r.int()
+		s.instant, s.count, s.before, s.last = r.next(), r.next(), r.next(), r.next()
 		s.written = s.last // not 0 if a slot lies ahead
 	case *tokenBucket:
-		s.instant, s.parts, s.count = r.int(), r.int(), r.int()
+		s.instant, s.parts, s.count = r.next(), r.next(), r.next()
 	case *leakyBucket:
-		s.instant, s.parts = r.int(), r.int()
+		s.instant, s.parts = r.next(), r.next()
 	}
 }

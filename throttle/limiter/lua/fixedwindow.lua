@@ -9,7 +9,7 @@ local window@, most@ = tonumber(ARGV[1@]), tonumber(ARGV[2@])
 local start@, count@, written@ = 0, 0, 0
 local value@ = redis.pcall('GET', KEYS[@])
 if value@ then
-  local start, count, written = match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+)$')
+  local start, count, written = string.match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+)$')
   if start and start + count + written < EXACT then
     start@, count@, written@ = tonumber(start), tonumber(count), tonumber(written)
   else
@@ -23,23 +23,23 @@ start@ = start@ - start@ % window@
 
 --- slot
 if count@ + cost > most@ then
-  slot = max(slot, start@ + window@)
+  slot = math.max(slot, start@ + window@)
 else
-  slot = max(slot, start@)
+  slot = math.max(slot, start@)
 end
 
 --- charge
 if slot >= start@ + window@ then start@, count@ = slot - slot % window@, 0 end
 count@ = count@ + cost
 written@ = slot > now and now or 0
-value@ = format('%.0f %.0f %.0f', start@, count@, written@)
-redis.call('SET', KEYS[@], value@, 'PX', max(1, ceil((start@ + window@ - now) / 1000)))
+value@ = string.format('%.0f %.0f %.0f', start@, count@, written@)
+redis.call('SET', KEYS[@], value@, 'PX', math.max(1, math.ceil((start@ + window@ - now) / 1000)))
 
 --- give back
 if slot >= start@ and slot < start@ + window@ and count@ > 0 then
-  count@ = max(0, count@ - cost)
-  value@ = format('%.0f %.0f %.0f', start@, count@, written@)
-redis.call('SET', KEYS[@], value@, 'PX', max(1, ceil((start@ + window@ - now) / 1000)))
+  count@ = math.max(0, count@ - cost)
+  value@ = string.format('%.0f %.0f %.0f', start@, count@, written@)
+redis.call('SET', KEYS[@], value@, 'PX', math.max(1, math.ceil((start@ + window@ - now) / 1000)))
 end
 
 --- state

@@ -3,7 +3,7 @@
 
 -- A value as Redis has it, or ''.
 local function text(value)
-  if type(value) == 'number' then return format('%.0f', value) end
+  if type(value) == 'number' then return string.format('%.0f', value) end
   return type(value) == 'string' and value or ''
 end
 

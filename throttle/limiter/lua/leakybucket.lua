@@ -21,9 +21,9 @@ if value@ then
   if n and n < EXACT then
     at, parts, written = n, 0, 0
   elseif n and #value@ == 19 then
-    at, parts, written = tonumber(sub(value@, 1, -4)), tonumber(sub(value@, -3)), 0
+    at, parts, written = tonumber(string.sub(value@, 1, -4)), tonumber(string.sub(value@, -3)), 0
   else
-    at, parts, written = match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+)$')
+    at, parts, written = string.match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+)$')
   end
   if at and at + parts + written < EXACT then
     at@, parts@, written@ = tonumber(at), tonumber(parts), tonumber(written)
@@ -48,7 +48,7 @@ do
   elseif over > 0 then
     ready = ready + 1
   end
-  slot = max(slot, ready)
+  if ready > slot then slot = ready end
 end
 
 --- charge
@@ -56,13 +56,13 @@ if at@ < slot then at@, parts@ = slot, 0 end
 at@, parts@ = at@ + leak@, parts@ + leak_parts@
 if parts@ >= rate@ then at@, parts@ = at@ + 1, parts@ - rate@ end
 if slot > now or parts@ > 999 then
-  value@ = format('%.0f %.0f %.0f', at@, parts@, slot > now and now or 0)
+  value@ = string.format('%.0f %.0f %.0f', at@, parts@, slot > now and now or 0)
 elseif parts@ > 0 then
-  value@ = format('%.0f%03d', at@, parts@)
+  value@ = string.format('%.0f%03d', at@, parts@)
 else
   value@ = at@
 end
-redis.call('SET', KEYS[@], value@, 'PX', max(1, ceil((at@ + 1 - now) / 1000)))
+redis.call('SET', KEYS[@], value@, 'PX', math.max(1, math.ceil((at@ + 1 - now) / 1000)))
 
 --- give back
 -- Others have got the room that comes next.

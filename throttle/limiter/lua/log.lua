@@ -3,7 +3,7 @@
 -- Adds values to a list; a call takes only so many.
 local function add(name, values)
   for i = 1, #values, 1000 do
-    redis.call('RPUSH', name, unpack(values, i, min(#values, i + 999)))
+    redis.call('RPUSH', name, unpack(values, i, math.min(#values, i + 999)))
   end
 end
 
@@ -13,7 +13,7 @@ local function clean(name, gone, back, unsound)
     redis.call('DEL', name)
   elseif back > 0 then
     local units = redis.call('LRANGE', name, gone, -1)
-    for i, x in ipairs(units) do units[i] = format('%.0f', (tonumber(x) or 0) - back) end
+    for i, x in ipairs(units) do units[i] = string.format('%.0f', (tonumber(x) or 0) - back) end
     redis.call('DEL', name)
     add(name, units)
   elseif gone > 0 then
@@ -23,7 +23,7 @@ local function clean(name, gone, back, unsound)
 end
 
 local function push(name, slot, cost)
-  local text = format('%.0f', slot)
+  local text = string.format('%.0f', slot)
   if cost == 1 then return redis.call('RPUSH', name, text) end
   local values = {}
   for i = 1, cost do values[i] = text end
@@ -32,6 +32,6 @@ end
 
 -- Notes when a slot ahead was charged, if one was, and lets the list expire.
 local function mark(name, written, fresh)
-  if written > 0 then redis.call('LPUSH', name, format('-%.0f', written)) end
-  redis.call('PEXPIRE', name, max(1, ceil((fresh - now) / 1000)))
+  if written > 0 then redis.call('LPUSH', name, string.format('-%.0f', written)) end
+  redis.call('PEXPIRE', name, math.max(1, math.ceil((fresh - now) / 1000)))
 end

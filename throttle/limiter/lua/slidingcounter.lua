@@ -10,7 +10,7 @@ local window@, most@ = tonumber(ARGV[1@]), tonumber(ARGV[2@])
 local start@, count@, earlier@, last@, written@ = 0, 0, 0, 0, 0
 local value@ = redis.pcall('GET', KEYS[@])
 if value@ then
-  local start, count, before, last, written = match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+  local start, count, before, last, written = string.match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
   if start and start + count + before + last + written < EXACT then
     start@, count@, earlier@ = tonumber(start), tonumber(count), tonumber(before)
     last@, written@ = tonumber(last), tonumber(written)
@@ -21,11 +21,11 @@ end
 local back@ = (written@ > 0 and written@ or start@) - now
 if back@ > 0 then
   -- What was charged in a window that is now to come counts as that of the last one.
-  earlier@, count@ = min(most@, max(earlier@, count@)), 0
-  last@ = max(0, last@ - back@)
-  start@ = max(now, last@)
+  earlier@, count@ = math.min(most@, math.max(earlier@, count@)), 0
+  last@ = math.max(0, last@ - back@)
+  start@ = math.max(now, last@)
   start@ = start@ - start@ % window@
-  written@ = min(written@, now)
+  written@ = math.min(written@, now)
 end
 
 -- Begins the window of an instant, if it is another one.
@@ -38,31 +38,31 @@ local function roll@(at)
   end
   start@ = start
 end
-roll@(max(start@, now))
+roll@(math.max(start@, now))
 
 --- slot
 local free@ = most@ - count@ - cost
 if free@ >= 0 then
-  slot = max(slot, last@, start@ + weighs(window@, earlier@, free@))
+  slot = math.max(slot, last@, start@ + weighs(window@, earlier@, free@))
 else
-  slot = max(slot, last@, start@ + window@ + weighs(window@, count@, most@ - cost))
+  slot = math.max(slot, last@, start@ + window@ + weighs(window@, count@, most@ - cost))
 end
 
 --- charge
 roll@(slot)
 count@, last@, written@ = count@ + cost, 0, 0
 if slot > now then last@, written@ = slot, now end
-value@ = format('%.0f %.0f %.0f %.0f %.0f', start@, count@, earlier@, last@, written@)
-redis.call('SET', KEYS[@], value@, 'PX', max(1, ceil((start@ + 2 * window@ - now) / 1000)))
+value@ = string.format('%.0f %.0f %.0f %.0f %.0f', start@, count@, earlier@, last@, written@)
+redis.call('SET', KEYS[@], value@, 'PX', math.max(1, math.ceil((start@ + 2 * window@ - now) / 1000)))
 
 --- give back
 if slot >= start@ then
-  count@ = max(0, count@ - cost)
+  count@ = math.max(0, count@ - cost)
 elseif slot >= start@ - window@ then
-  earlier@ = max(0, earlier@ - cost)
+  earlier@ = math.max(0, earlier@ - cost)
 end
-value@ = format('%.0f %.0f %.0f %.0f %.0f', start@, count@, earlier@, last@, written@)
-redis.call('SET', KEYS[@], value@, 'PX', max(1, ceil((start@ + 2 * window@ - now) / 1000)))
+value@ = string.format('%.0f %.0f %.0f %.0f %.0f', start@, count@, earlier@, last@, written@)
+redis.call('SET', KEYS[@], value@, 'PX', math.max(1, math.ceil((start@ + 2 * window@ - now) / 1000)))
 
 --- state
 start@, count@, earlier@, last@

@@ -23,9 +23,9 @@ end
 if first@ < 0 then marked@, written@ = 1, -first@ end
 size@ = size@ - marked@
 if size@ > 0 then
-  back@ = max(0, (marked@ == 1 and written@ or last@) - now)
+  back@ = math.max(0, (marked@ == 1 and written@ or last@) - now)
   last@ = last@ - back@
-  written@ = min(written@, now)
+  written@ = math.min(written@, now)
 end
 
 -- The i-th unit from 1, by the clock as it is now.
@@ -39,7 +39,7 @@ if size@ > 0 and (marked@ == 1 and unit@(1) or first@ - back@) + window@ <= now 
   local high = size@ + 1 -- from there on they count
   gone@ = 1
   while high - gone@ > 1 do
-    local middle = floor((gone@ + high) / 2)
+    local middle = math.floor((gone@ + high) / 2)
     if unit@(middle) + window@ <= now then gone@ = middle else high = middle end
   end
 end
@@ -47,8 +47,8 @@ end
 --- slot
 if size@ > gone@ then
   local over = size@ - gone@ + cost - most@
-  slot = max(slot, last@)
-  if over > 0 then slot = max(slot, unit@(gone@ + over) + window@) end
+  slot = math.max(slot, last@)
+  if over > 0 then slot = math.max(slot, unit@(gone@ + over) + window@) end
 end
 
 --- charge
@@ -58,8 +58,8 @@ mark(KEYS[@], slot > now and now or 0, slot + window@)
 
 --- give back
 clean(KEYS[@], marked@ + gone@, back@, unsound@)
-if redis.call('LREM', KEYS[@], -cost, format('%.0f', slot)) > 0 then
-  mark(KEYS[@], written@, max(slot, last@) + window@)
+if redis.call('LREM', KEYS[@], -cost, string.format('%.0f', slot)) > 0 then
+  mark(KEYS[@], written@, math.max(slot, last@) + window@)
 end
 
 --- state

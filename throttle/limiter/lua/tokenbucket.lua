@@ -14,7 +14,7 @@ local fill@, fill_parts@ = tonumber(ARGV[4@]), tonumber(ARGV[5@])
 local at@, parts@, tokens@, written@ = now, 0, most@, 0
 local value@ = redis.pcall('GET', KEYS[@])
 if value@ then
-  local at, parts, tokens, written = match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+) (%d+)$')
+  local at, parts, tokens, written = string.match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+) (%d+)$')
   if at and at + parts + tokens + written < EXACT then
     at@, parts@, tokens@, written@ = tonumber(at), tonumber(parts), tonumber(tokens), tonumber(written)
   else
@@ -22,7 +22,7 @@ if value@ then
   end
 end
 local back@ = (written@ > 0 and written@ or at@) - now
-if back@ > 0 then at@, written@ = at@ - back@, min(written@, now) end
+if back@ > 0 then at@, written@ = at@ - back@, math.min(written@, now) end
 
 -- The instant, and parts, at which so many more tokens will have come back.
 local function after@(more)
@@ -41,12 +41,12 @@ local function refill@(to)
       tokens@ = most@
     else
       local whole, rest = muldiv(span, rate@, period@)
-      whole = whole + floor((rest + parts) / period@)
+      whole = whole + math.floor((rest + parts) / period@)
       at@, parts@ = after@(whole)
       tokens@ = tokens@ + whole
     end
   end
-  if tokens@ >= most@ then tokens@, at@, parts@ = most@, max(at@, to), 0 end
+  if tokens@ >= most@ then tokens@, at@, parts@ = most@, math.max(at@, to), 0 end
 end
 refill@(now)
 
@@ -55,15 +55,15 @@ do
   local at, parts = at@, parts@
   if cost > tokens@ then at, parts = after@(cost - tokens@) end
   if parts > 0 then at = at + 1 end
-  slot = max(slot, at)
+  slot = math.max(slot, at)
 end
 
 --- charge
 if slot > now then refill@(slot) end
 tokens@ = tokens@ - cost
 written@ = slot > now and now or 0
-value@ = format('%.0f %.0f %.0f %.0f', at@, parts@, tokens@, written@)
-redis.call('SET', KEYS[@], value@, 'PX', max(1, ceil(((after@(most@ - tokens@)) + 1 - now) / 1000)))
+value@ = string.format('%.0f %.0f %.0f %.0f', at@, parts@, tokens@, written@)
+redis.call('SET', KEYS[@], value@, 'PX', math.max(1, math.ceil(((after@(most@ - tokens@)) + 1 - now) / 1000)))
 
 --- give back
 -- Others have got the tokens that come next.
