@@ -33,14 +33,13 @@
 //	X-RateLimit-Remaining  how much is left
 //	X-RateLimit-Reset      when all of it is back, seconds since 1970, rounded up
 //	RateLimit-Policy       "search";q=10;w=60
-//	RateLimit              "search";r=9;t=33;a=9;w=33
+//	RateLimit              "search";r=9;t=33
 //
 // The last two are those of draft-ietf-httpapi-ratelimit-headers-11. They have a member for each rule of the
 // limiter, named after it; where there are several rules it is "search:1", "search:2" and so on. A policy is q per
 // w seconds, rounded up to at least one, and for buckets also weir-burst, the most that can pass at once.
 // Of what is left, r is how much and t the seconds until all is back, but for what is denied no more
-// than Retry-After. Newer text of the draft calls these two a and w, and has recipients skip what
-// they do not know; both pairs are sent, for clients of either.
+// than Retry-After.
 //
 // Behind one another several Middlewares each add theirs to RateLimit-Policy and RateLimit; the fields
 // with X are those of the innermost.
@@ -63,7 +62,7 @@
 //
 // # Queues
 //
-// What a [limiter.LeakyQueue] allows waits for its turn before the next handler runs; t and w count from
-// the end of that wait. The longest wait is the burst divided by the rate: a server's WriteTimeout has to leave room for
+// What a [limiter.LeakyQueue] allows waits for its turn before the next handler runs; t counts from the
+// end of that wait. The longest wait is the burst divided by the rate: a server's WriteTimeout has to leave room for
 // it. If the client goes meanwhile, its place stays taken.
 package httplimit

@@ -80,8 +80,6 @@ func (p policies) set(h http.Header, now time.Time, r limiter.Result) {
 		item := httpsfv.NewItem(p.names[i])
 		item.Params.Add("r", rule.Remaining)
 		item.Params.Add("t", window)
-		item.Params.Add("a", rule.Remaining)
-		item.Params.Add("w", window)
 		list = append(list, item)
 	}
 	h.Add("RateLimit-Policy", p.field)
