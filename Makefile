@@ -21,13 +21,14 @@ test: redis-server ## run all tests, with the race detector where there is a C c
 	if ! sh scripts/can-race.sh; then \
 		echo 'make test: no working C compiler, which the race detector needs: running without it.' >&2; race=; \
 	fi; \
-	set -x; go test $$race -p 1 -timeout 10m $(TESTFLAGS) ./...
+	set -x; go test $$race -p 1 -timeout 10m $(TESTFLAGS) ./... && cd bench && go test $(TESTFLAGS) ./...
 
 redis-server:
 	@sh scripts/install-redis.sh
 
-bench: redis-server ## run the benchmarks
+bench: redis-server ## run the benchmarks, and limiters beside their peers
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./...
+	cd bench && go run ./limiters
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@for package in $$(go list ./...); do \
@@ -40,8 +41,8 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 
 lint: ## check format, code, go.mod and known vulnerabilities
 	@unformatted=$$(gofmt -l .); if [ "$$unformatted" ]; then echo "Not formatted, run gofmt -w:" >&2; echo "$$unformatted" >&2; exit 1; fi
-	go mod tidy -diff
-	go vet ./...
+	go mod tidy -diff && cd bench && go mod tidy -diff
+	go vet ./... && cd bench && go vet ./...
 	go run $(GOLANGCI_LINT) run ./...
 	@output=$$(go run $(GOVULNCHECK) ./... 2>&1) && status=0 || status=$$?; echo "$$output"; \
 	case "$$output" in \

@@ -33,7 +33,9 @@ type figure struct {
 
 type table struct{ figures []figure }
 
-func (t *table) add(name string, value float64) { t.figures = append(t.figures, figure{Name: name, Value: value, OK: true}) }
+func (t *table) add(name string, value float64) {
+	t.figures = append(t.figures, figure{Name: name, Value: value, OK: true})
+}
 
 func (t *table) atLeast(name string, value, bound float64) {
 	t.figures = append(t.figures, figure{name, value, fmt.Sprintf(">= %g", bound), value >= bound})
@@ -64,7 +66,9 @@ func run(rounds int, span time.Duration, asJSON bool) error {
 	defer server.Close()
 	var t table
 	for _, step := range []func(context.Context, redis.UniversalClient, *table) error{
-		func(ctx context.Context, c redis.UniversalClient, t *table) error { return decisions(ctx, c, t, rounds, span) },
+		func(ctx context.Context, c redis.UniversalClient, t *table) error {
+			return decisions(ctx, c, t, rounds, span)
+		},
 		memory,
 		func(_ context.Context, _ redis.UniversalClient, t *table) error { return local(t, rounds) },
 	} {
