@@ -1,4 +1,4 @@
-// Package docs tests that the README does what it says.
+// Package docs tests that the README and the pages beside it do what they say.
 package docs
 
 import (
@@ -30,16 +30,18 @@ import (
 
 const patience = 60 * time.Second
 
-// snippets returns the README's code blocks of a language.
-func snippets(t *testing.T, language string) []string {
+const readme = "../README.md"
+
+// snippets returns a page's code blocks of a language.
+func snippets(t *testing.T, page, language string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	var found []string
 	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		found = append(found, m[1])
 	}
-	require.NotEmpty(t, found, "the README has no %s snippets", language)
+	require.NotEmpty(t, found, "%s has no %s snippets", page, language)
 	return found
 }
 
@@ -66,6 +68,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/throttle/limiter"
 	"github.com/weirq/weir/worker"
 )
 
@@ -82,24 +85,31 @@ func run(ctx context.Context) error {
 `
 )
 
-func TestGoSnippetsRun(t *testing.T) {
-	server := throttletest.StartRedis(t)
+// buildSource vets and builds a program, and returns its path.
+func buildSource(t *testing.T, source string) string {
+	t.Helper()
 	// A package of this module, so that its imports resolve, and out of its sight.
 	dir, err := os.MkdirTemp(".", "_snippets")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	source := programHead + strings.Join(snippets(t, "go"), "\n") + programTail
-	source = strings.ReplaceAll(source, "redis://127.0.0.1:6379/0", server.URL())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600))
 	vet, err := exec.Command("go", "vet", "./"+dir).CombinedOutput()
 	require.NoError(t, err, "%s", vet)
+	return buildInto(t, t.TempDir(), "./"+dir)
+}
 
-	lines := start(t, exec.Command(buildInto(t, t.TempDir(), "./"+dir)))
+func TestGoSnippetsRun(t *testing.T) {
+	server := throttletest.StartRedis(t)
+	source := programHead + strings.Join(snippets(t, readme, "go"), "\n") + programTail
+	source = strings.ReplaceAll(source, "redis://127.0.0.1:6379/0", server.URL())
+
+	lines := start(t, exec.Command(buildSource(t, source)))
 	require.Regexp(t, `^invoice-42 1 \d{4}-`, next(t, lines))
-	rest := []string{next(t, lines), next(t, lines), next(t, lines)} // the worker and what sets it up print at once
+	rest := []string{next(t, lines), next(t, lines), next(t, lines), next(t, lines)} // the worker and what sets it up print at once
 	for _, want := range []string{
 		`^invoice-42, attempt 1: \{"invoice": 42\}$`, `^tenant-\* 20/s burst 5 idle$`,
 		`^(waiting 1|released 0|running 0|delayed 0) \d{4}-`, // nothing handles its type
+		`^true 4 0s$`,
 	} {
 		require.True(t, slices.ContainsFunc(rest, regexp.MustCompile(want).MatchString), "%s is not in %q", want, rest)
 	}
@@ -128,7 +138,7 @@ func TestShellSnippetsRun(t *testing.T) {
 	)
 	var ran []string
 	outputs := make(map[string]string)
-	for _, block := range snippets(t, "sh") {
+	for _, block := range snippets(t, readme, "sh") {
 		for command := range strings.Lines(block) {
 			command = strings.TrimSpace(command)
 			switch {
@@ -259,7 +269,7 @@ func next(t *testing.T, lines <-chan string) string {
 }
 
 func TestNoTextIsLeftToWrite(t *testing.T) {
-	for _, name := range []string{"../README.md", "architecture.md"} {
+	for _, name := range []string{readme, "architecture.md", "limiters.md"} {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
 		require.NotRegexp(t, `(?m)^[A-Z]+$`, string(text), "%s has a placeholder", name)

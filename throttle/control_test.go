@@ -189,7 +189,7 @@ func TestResumingManyKeysDoesNotBlockRedis(t *testing.T) {
 	client := server.Client()
 	q := queueOn(t, client)
 	ctx := t.Context()
-	require.NoError(t, client.ConfigSet(ctx, "slowlog-log-slower-than", "50000").Err())
+	require.NoError(t, client.ConfigSet(ctx, "slowlog-log-slower-than", "250000").Err())
 	keys := make([]string, 10_000)
 	var jobs []throttle.Job
 	for i := range keys {

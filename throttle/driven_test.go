@@ -46,8 +46,18 @@ local function expire(name, ms)
   actual.call('ZADD', 'test:expiry', string.format('%.0f', driven + ms * 1000), name)
 end
 
+-- How many commands a script makes says how long it keeps others waiting, on any machine.
+local commands = 0
+local function count()
+  commands = commands + 1
+  if commands % 500 == 0 and commands > tonumber(actual.call('GET', 'test:commands') or 0) then
+    actual.call('SET', 'test:commands', commands)
+  end
+end
+
 function redis.call(command, name, ...)
   local more = { ... }
+  count()
   if command == 'PUBLISH' then return actual.call('INCR', 'test:wakes') end
   if command == 'PEXPIRE' then return expire(name, more[1]) end
   if command == 'PERSIST' or command == 'DEL' or command == 'SET' then
@@ -143,6 +153,15 @@ func (d *driven) advance(t require.TestingT, by time.Duration) { d.set(t, d.now.
 func (d *driven) run(t require.TestingT, c *script.Call) *script.Call {
 	require.NoError(t, script.Run(context.Background(), d.client, c))
 	return c
+}
+
+// commands is the most that one script has made so far, to the last 500.
+func (d *driven) commands(t require.TestingT) int {
+	n, err := d.client.Get(context.Background(), "test:commands").Int()
+	if err != redis.Nil { //nolint:errorlint // go-redis returns it bare
+		require.NoError(t, err)
+	}
+	return n
 }
 
 // wakes is the number of wake-up messages so far.

@@ -16,11 +16,11 @@ import (
 // local compares the token bucket in memory, one key, all processors.
 func local(t *table, rounds int) error {
 	store := limiter.NewMemory(limiter.MemoryConfig{})
-	own, err := limiter.New(store, "local", limiter.TokenBucket(throttle.Limit{Rate: perSecond, Period: time.Second, Burst: burst}))
+	own, err := limiter.New(store, "local", limiter.TokenBucket(throttle.Limit{Rate: 1_000_000, Period: time.Second, Burst: burst}))
 	if err != nil {
 		return err
 	}
-	peer := rate.NewLimiter(perSecond, burst)
+	peer := rate.NewLimiter(1_000_000, burst)
 	ctx := context.Background()
 	measure := func(decide func()) testing.BenchmarkResult {
 		return testing.Benchmark(func(b *testing.B) {

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -28,6 +29,7 @@ var (
 	Purple = color.RGBA{0xcc, 0x79, 0xa7, 0xff}
 	Peach  = color.RGBA{0xf7, 0xd8, 0xc2, 0xff} // a ground that Orange can be seen on
 	Ink    = color.Gray{0x20}
+	Grey   = color.Gray{0x8c} // for what stands behind the rest
 	pale   = color.Gray{0xe6}
 )
 
@@ -82,6 +84,18 @@ func AddLine(p *plot.Plot, name string, points plotter.XYs, colour color.Color, 
 		p.Legend.Add(name, line)
 	}
 	return line, nil
+}
+
+// AddText writes a text whose left end, or for [text.XCenter] whose middle, is at a point.
+func AddText(p *plot.Plot, words string, at plotter.XY, align text.XAlignment, colour color.Color) error {
+	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{at}, Labels: []string{words}})
+	if err != nil {
+		return err
+	}
+	style := &labels.TextStyle[0]
+	style.Font, style.Color, style.XAlign, style.YAlign = sans(10), colour, align, text.YCenter
+	p.Add(labels)
+	return nil
 }
 
 // Write draws plots of one width, one below the other, to an SVG or PNG file.

@@ -7,19 +7,19 @@ type fixedWindow struct {
 	state
 }
 
-func (m *fixedWindow) move(now int64) {
-	m.instant -= m.back(now)
+func (m *fixedWindow) move(now int64) (moved bool) {
+	back := m.back(now)
+	m.instant -= back
 	m.written = min(m.written, now)
+	m.instant -= m.instant % m.window // it may have had another length
 	if m.instant+m.window <= now {
-		m.count = 0
+		m.count, m.instant = 0, now-now%m.window
 	}
-	// Also where the window has another length than it had.
-	m.instant = max(m.instant, now)
-	m.instant -= m.instant % m.window
+	return back > 0
 }
 
-func (m *fixedWindow) slot(now, cost int64) int64 {
-	if m.count+cost > m.burst {
+func (m *fixedWindow) slot(now int64, q question) int64 {
+	if m.count+q.cost > m.burst {
 		return m.instant + m.window
 	}
 	return max(now, m.instant)
@@ -35,10 +35,12 @@ func (m *fixedWindow) charge(now, slot, cost int64) {
 	m.reserve(now, slot)
 }
 
-func (m *fixedWindow) giveBack(slot, cost int64) {
-	if slot-slot%m.window == m.instant {
-		m.count = max(0, m.count-cost)
+func (m *fixedWindow) giveBack(slot, cost int64) (given bool) {
+	if slot-slot%m.window != m.instant || m.count == 0 {
+		return false
 	}
+	m.count = max(0, m.count-cost)
+	return true
 }
 
 func (m *fixedWindow) remaining(now int64) int64 {
@@ -50,7 +52,7 @@ func (m *fixedWindow) remaining(now int64) int64 {
 
 func (m *fixedWindow) fresh() int64 {
 	if m.count == 0 {
-		return 0
+		return m.instant // ahead, if what was reserved in that window is given back: the one before is not known any more
 	}
 	return m.instant + m.window
 }

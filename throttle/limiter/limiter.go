@@ -12,7 +12,7 @@ import (
 	"github.com/weirq/weir/throttle"
 )
 
-// Forever is as good as no bound on a wait: about 158 years.
+// Forever is as good as no bound on a wait: about 79 years.
 const Forever = forever * time.Microsecond
 
 // MaxRules bounds the rules of a limiter.
@@ -34,13 +34,18 @@ var names = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // New makes a limiter of one rule, or of several which must all allow; a [LeakyQueue] is
 // alone. Limiters of one
 // store and name share their state, in all processes: give each limit its own name. When
-// the rules of a name change, what was charged stays charged, so far as the algorithm is the
-// same.
+// the rules of a name change, what was charged stays charged as far as it counts under both: the algorithm must be the
+// same, and a window counts what came since it began. While limiters with windows of different lengths
+// share a name, as during a slow deployment, the charges of the shorter ones cut those of the longer ones off: a longer
+// window wants a name of its own.
 //
 // The error is a [*throttle.InvalidError] that names the argument.
 func New(store Store, name string, rules ...Rule) (*Limiter, error) {
 	if store == nil {
 		return nil, invalid("store", "nil", "NewRedis or NewMemory")
+	}
+	if err := store.check(); err != nil {
+		return nil, err
 	}
 	if !names.MatchString(name) {
 		return nil, invalid("name", name, "1 to 64 letters, digits, dots, dashes and underscores")
@@ -106,7 +111,12 @@ func (l *Limiter) AllowN(ctx context.Context, key string, cost int64) (Result, e
 
 // Peek tells what Allow would answer, and charges nothing.
 func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
-	return l.ask(ctx, question{key: key, cost: 1, peek: true})
+	return l.PeekN(ctx, key, 1)
+}
+
+// PeekN tells what AllowN would answer, and charges nothing.
+func (l *Limiter) PeekN(ctx context.Context, key string, cost int64) (Result, error) {
+	return l.ask(ctx, question{key: key, cost: cost, peek: true})
 }
 
 // Reset forgets all that was charged to a key.

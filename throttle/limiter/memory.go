@@ -34,6 +34,13 @@ func NewMemory(c MemoryConfig) *Memory {
 	return m
 }
 
+func (m *Memory) check() error {
+	if m == nil || m.spaces == nil {
+		return invalid("store", "a Memory of its own making", "one that NewMemory made")
+	}
+	return nil
+}
+
 func (m *Memory) open(l *Limiter) space {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +74,7 @@ type memoryShard struct {
 
 // An entry is what one key has used.
 type entry struct {
-	owner  *Limiter // whose rules its meters have
+	owner  *Limiter // whose rules the first of its meters have
 	meters []meter
 }
 
@@ -85,7 +92,10 @@ func (s *memorySpace) shard(key string) *memoryShard {
 	return &s.shards[maphash.String(s.seed, key)%memoryShards]
 }
 
-func (m memoryLimiter) ask(_ context.Context, q question) (Result, error) {
+func (m memoryLimiter) ask(ctx context.Context, q question) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
 	shard := m.keys.shard(q.key)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
@@ -96,12 +106,18 @@ func (m memoryLimiter) ask(_ context.Context, q question) (Result, error) {
 func (m memoryLimiter) askMany(ctx context.Context, calls []Call) ([]Result, error) {
 	results := make([]Result, len(calls))
 	for i, c := range calls {
-		results[i], _ = m.ask(ctx, question{key: c.Key, cost: c.Cost})
+		var err error
+		if results[i], err = m.ask(ctx, question{key: c.Key, cost: c.Cost}); err != nil {
+			return results, err
+		}
 	}
 	return results, nil
 }
 
-func (m memoryLimiter) hold(_ context.Context, q question) (Result, hold, error) {
+func (m memoryLimiter) hold(ctx context.Context, q question) (Result, hold, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, hold{}, err
+	}
 	shard := m.keys.shard(q.key)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
@@ -113,36 +129,41 @@ func (m memoryLimiter) hold(_ context.Context, q question) (Result, hold, error)
 func (m memoryLimiter) decide(shard *memoryShard, q question, holds bool) (Result, hold) {
 	now := m.keys.now()
 	e := m.entry(shard, q.key, now)
+	meters := e.meters[:len(m.limiter.rules)]
 	slot := now
 	var saved [MaxRules]state
-	for i, x := range e.meters {
+	moved := false
+	for i, x := range meters {
 		saved[i] = *x.current()
-		x.move(now)
-		slot = max(slot, x.slot(now, q.cost))
+		moved = x.move(now) || moved
+		slot = max(slot, x.slot(now, q))
 	}
 	d := q.decide(now, slot)
+	if d.charged || moved {
+		shard.keys[q.key] = e
+	}
 	var h hold
 	if d.charged {
-		for _, x := range e.meters {
+		for _, x := range meters {
 			x.charge(now, slot, q.cost)
 		}
 		if holds {
-			h = hold{slot: slot, states: make([]heldState, len(e.meters))}
-			for i, x := range e.meters {
+			h = hold{slot: slot, states: make([]heldState, len(meters))}
+			for i, x := range meters {
 				h.states[i] = heldState{saved[i], *x.current()}
 			}
 		}
 	}
-	r := tell(e.meters, d)
-	if !d.charged {
-		for i, x := range e.meters {
+	r := tell(meters, d)
+	if !d.charged && !moved {
+		for i, x := range meters {
 			x.restore(saved[i], *x.current())
 		}
 	}
 	return r, h
 }
 
-// entry is that of a key, under the rules of this limiter.
+// entry is that of a key, under the rules of this limiter; a new one is not stored yet.
 func (m memoryLimiter) entry(shard *memoryShard, key string, now int64) *entry {
 	e := shard.keys[key]
 	if e != nil && e.owner == m.limiter {
@@ -151,16 +172,16 @@ func (m memoryLimiter) entry(shard *memoryShard, key string, now int64) *entry {
 	meters := make([]meter, len(m.limiter.rules))
 	for i, t := range m.limiter.rules {
 		meters[i] = newMeter(t)
-		if e != nil && i < len(e.meters) {
+		if e != nil && i < len(e.meters) && e.meters[i].fresh() > now {
 			adopt(meters[i], e.meters[i])
 		}
 	}
 	if e == nil {
 		shard.clean(now)
+	} else if len(e.meters) > len(meters) {
+		meters = append(meters, e.meters[len(meters):]...) // of rules that may come again
 	}
-	e = &entry{owner: m.limiter, meters: meters}
-	shard.keys[key] = e
-	return e
+	return &entry{owner: m.limiter, meters: meters}
 }
 
 // clean drops the keys that count as none, when there are twice as many keys as were left the last
@@ -195,13 +216,19 @@ func (m memoryLimiter) cancel(_ context.Context, key string, cost int64, h hold)
 	if e == nil || h.slot <= now {
 		return nil
 	}
-	for i, x := range e.meters {
-		if i >= len(h.states) {
-			break
+	for i, t := range m.limiter.rules {
+		if i >= len(e.meters) || e.meters[i].kind() != t.kind() {
+			continue // the rules have changed
 		}
-		if !x.restore(h.states[i].before, h.states[i].after) {
-			x.move(now)
-			x.giveBack(h.slot, cost)
+		x := newMeter(t)
+		adopt(x, e.meters[i])
+		given := x.restore(h.states[i].before, h.states[i].after)
+		if !given {
+			moved := x.move(now)
+			given = x.giveBack(h.slot, cost) || moved
+		}
+		if given {
+			adopt(e.meters[i], x)
 		}
 	}
 	return nil

@@ -1,5 +1,7 @@
 package limiter
 
+import "slices"
+
 // A meter is what one key has used of one rule. Its arithmetic is that of the script of
 // the same algorithm, and [memory] keeps meters as they are, so both stores decide alike; what
 // a script replies is made a meter again to tell what remains.
@@ -8,17 +10,19 @@ package limiter
 // nothing that asks afterwards gets an earlier one in a window.
 type meter interface {
 	// move brings the meter to now. Where the clock stepped back, what was reserved
-	// ahead moves back with it, and nothing else waits longer than from afresh.
-	move(now int64)
+	// ahead moves back with it, and nothing else waits longer than from afresh. It tells
+	// whether it did so, or a lowered burst had more in it: that has to be kept even if nothing is charged,
+	// or it would be done anew each time.
+	move(now int64) (moved bool)
 	// slot is the earliest instant from now on at which a cost may be charged. The
 	// cost is within the burst, or the limit of the window.
-	slot(now, cost int64) int64
+	slot(now int64, q question) int64
 	charge(now, slot, cost int64)
 	// leave is when what was charged last, at a slot, may go: only a queue has it wait.
 	leave(slot, cost int64) int64
 	// giveBack takes a charge back that others came after, as far as none of them is too
 	// early without it.
-	giveBack(slot, cost int64)
+	giveBack(slot, cost int64) (given bool)
 	// remaining is how much cost may be charged now.
 	remaining(now int64) int64
 	// fresh is the instant from which the meter is as if it had never been charged.
@@ -104,18 +108,25 @@ func (t *terms) kind() Algorithm {
 	return t.algorithm
 }
 
+// most is the burst, or the limit of the window.
 func (t *terms) most() int64 { return t.burst }
 
 func newTerms(r Rule) *terms {
 	t := &terms{Rule: r, burst: r.limit.Burst, window: r.limit.Period.Microseconds()}
 	t.rate, t.period = r.reduced()
-	t.fill, t.fillParts, _ = r.span(t.burst)
+	t.fill, t.fillParts = t.span(t.burst)
 	return t
+}
+
+// span is the time in which cost comes back: µs, and a fraction of one in parts of the rate.
+func (t *terms) span(cost int64) (us, parts int64) {
+	us, parts, _ = muldiv(cost, t.period, t.rate)
+	return us, parts
 }
 
 // after is an instant, and a fraction of a µs, that lies a span in which cost comes back later.
 func (t *terms) after(us, parts, cost int64) (sumUS, sumParts int64) {
-	spanUS, spanParts, _ := muldiv(cost, t.period, t.rate)
+	spanUS, spanParts := t.span(cost)
 	us, parts = us+spanUS, parts+spanParts
 	if parts >= t.rate {
 		us, parts = us+1, parts-t.rate
@@ -148,6 +159,6 @@ func adopt(m, from meter) {
 	}
 	*m.current() = *from.current()
 	if log, ok := m.(*slidingLog); ok {
-		log.entries = from.(*slidingLog).entries
+		log.entries = slices.Clone(from.(*slidingLog).entries)
 	}
 }

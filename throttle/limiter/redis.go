@@ -43,6 +43,13 @@ func newRedis(client redis.UniversalClient, c RedisConfig, clock string) *Redis 
 	return &Redis{client: client, logger: c.Logger, scripts: newScripts(clock)}
 }
 
+func (s *Redis) check() error {
+	if s == nil || s.client == nil || s.scripts == nil {
+		return invalid("store", "a Redis without a client", "one that NewRedis made of a client")
+	}
+	return nil
+}
+
 func (s *Redis) open(l *Limiter) space {
 	r := &redisLimiter{limiter: l, store: s, prefix: "weir:{" + l.name + ":"}
 	shapes := make([]shape, len(l.rules))
@@ -135,12 +142,11 @@ func (r *redisLimiter) askMany(ctx context.Context, calls []Call) ([]Result, err
 		left[i] = i
 	}
 	var first error
-	// A server that does not know the script is sent it.
-	for _, how := range [][2]string{{"evalsha", r.scripts.take.Hash()}, {"eval", r.scripts.take.source}} {
+	for try := range 2 {
 		pipe := r.store.client.Pipeline()
 		cmds := make([]*redis.IntSliceCmd, len(left))
 		for n, i := range left {
-			cmds[n] = r.command(ctx, how[0], how[1], question{key: calls[i].Key, cost: calls[i].Cost})
+			cmds[n] = r.command(ctx, "evalsha", r.scripts.take.Hash(), question{key: calls[i].Key, cost: calls[i].Cost})
 			_ = pipe.Process(ctx, cmds[n]) // only queued
 		}
 		_, failed := pipe.Exec(ctx)
@@ -150,7 +156,7 @@ func (r *redisLimiter) askMany(ctx context.Context, calls []Call) ([]Result, err
 			if results[i], err = r.result(ctx, question{key: calls[i].Key, cost: calls[i].Cost}, cmds[n]); err == nil {
 				continue
 			}
-			if how[0] == "evalsha" && redis.HasErrorPrefix(err, "NOSCRIPT") {
+			if try == 0 && redis.HasErrorPrefix(err, "NOSCRIPT") {
 				unknown = append(unknown, i)
 				continue
 			}
@@ -163,6 +169,10 @@ func (r *redisLimiter) askMany(ctx context.Context, calls []Call) ([]Result, err
 		}
 		if left = unknown; len(left) == 0 {
 			break
+		}
+		// A server that does not know the script is sent it, once for all calls.
+		if err := r.scripts.take.Load(ctx, r.store.client).Err(); err != nil && first == nil {
+			first = err
 		}
 	}
 	return results, first

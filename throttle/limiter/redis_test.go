@@ -166,6 +166,8 @@ func TestDamagedStateCountsAsNone(t *testing.T) {
 		{"half of it", []any{"SET", "weir:{test:k}", "1700000000000000 1"}},
 		{"negative", []any{"SET", "weir:{test:k}", "-5 -5 -5 -5 -5"}},
 		{"beyond numbers", []any{"SET", "weir:{test:k}", "1e300 nan inf 4 5"}},
+		{"almost a number", []any{"SET", "weir:{test:k}", "1800000000000000e01"}},
+		{"infinite items", []any{"RPUSH", "weir:{test:k}", "inf", "inf"}},
 		{"a hash", []any{"HSET", "weir:{test:k}", "a", "b"}},
 		{"a list", []any{"RPUSH", "weir:{test:k}", "abc", "nan"}},
 	} {

@@ -3,6 +3,7 @@ package limiter
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -14,11 +15,13 @@ type Reservation struct {
 	limiter *Limiter
 	key     string
 	cost    int64
-	hold    hold
+
+	mu   sync.Mutex
+	hold *hold // nil if there is nothing to give back, or no more
 }
 
 // Reserve charges a cost to a key at the first instant at which its rules allow it, if that is no
-// farther away than within; see [Forever]. The caller waits for Delay and then goes, or
+// farther away than within; see [Forever]. In a queue that is its turn, however many wait. The caller waits for Delay and then goes, or
 // cancels. Who asks later gets no earlier instant: while reservations lie ahead, calls at once may
 // be denied that would pass without them.
 //
@@ -31,25 +34,31 @@ func (l *Limiter) Reserve(ctx context.Context, key string, cost int64, within ti
 		return nil, invalid("within", within, "0 or more")
 	}
 	patience := min(within.Microseconds(), forever)
-	res, h, err := l.space.hold(ctx, question{key: key, cost: cost, patience: patience})
+	res, h, err := l.space.hold(ctx, question{key: key, cost: cost, patience: patience, reserves: true})
 	if err != nil {
 		return nil, fmt.Errorf("limiter %s: reserve for key %q: %w", l.name, key, err)
 	}
-	return &Reservation{Result: res, limiter: l, key: key, cost: cost, hold: h}, nil
+	r := &Reservation{Result: res, limiter: l, key: key, cost: cost}
+	if res.Allowed && res.Delay > 0 {
+		r.hold = &h
+	}
+	return r, nil
 }
 
 // Cancel gives a charge back that was not used. Its instant must not have come yet; otherwise, and if
 // nothing was allowed, Cancel does nothing. If others have reserved since they keep their instants, and
-// as much is given back as they leave within the rules: of buckets, nothing. Only the first call counts.
+// as much is given back as they leave within the rules: of buckets and queues, nothing. After an error Cancel may be called
+// again.
 func (r *Reservation) Cancel(ctx context.Context) error {
-	if !r.Allowed || r.limiter == nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hold == nil {
 		return nil
 	}
-	l := r.limiter
-	r.limiter = nil
-	if err := l.space.cancel(ctx, r.key, r.cost, r.hold); err != nil {
-		return fmt.Errorf("limiter %s: cancel for key %q: %w", l.name, r.key, err)
+	if err := r.limiter.space.cancel(ctx, r.key, r.cost, *r.hold); err != nil {
+		return fmt.Errorf("limiter %s: cancel for key %q: %w", r.limiter.name, r.key, err)
 	}
+	r.hold = nil
 	return nil
 }
 

@@ -36,8 +36,9 @@ func (a Algorithm) String() string {
 	return fmt.Sprintf("algorithm %d", int(a))
 }
 
-// windowed tells the algorithms that count what came within a window.
-func (a Algorithm) windowed() bool { return a <= SlidingCounterAlgorithm }
+// Windowed tells the algorithms that count what came within a window from those that have a rate and a
+// burst.
+func (a Algorithm) Windowed() bool { return a <= SlidingCounterAlgorithm }
 
 // MaxLog bounds the cost per window of a [SlidingLog], which keeps an entry of about
 // ten bytes for each unit of it. A [SlidingCounter] has no such bound.
@@ -94,7 +95,7 @@ func (r Rule) Limit() throttle.Limit { return r.limit }
 
 // String gives "token bucket 10/s burst 5", "fixed window 10/m".
 func (r Rule) String() string {
-	if r.algorithm.windowed() {
+	if r.algorithm.Windowed() {
 		return r.algorithm.String() + " " + throttle.FormatRate(r.limit.Rate, r.limit.Period)
 	}
 	return r.algorithm.String() + " " + r.limit.String()
@@ -111,8 +112,9 @@ func (r Rule) Validate() error {
 	if r.algorithm == SlidingLogAlgorithm && r.limit.Rate > MaxLog {
 		return invalid("rate", r.limit.Rate, "1 to %d per window for a sliding log; a sliding counter has no such bound", MaxLog)
 	}
-	if r.paces() {
-		if fill, _, ok := r.span(r.limit.Burst); !ok || fill > forever {
+	if !r.algorithm.Windowed() {
+		rate, period := r.reduced()
+		if fill, _, ok := muldiv(r.limit.Burst, period, rate); !ok || fill > forever {
 			return invalid("burst", r.limit.Burst, "a burst that comes back within %v at a rate of %s",
 				time.Duration(forever)*time.Microsecond, throttle.FormatRate(r.limit.Rate, r.limit.Period))
 		}
@@ -120,19 +122,9 @@ func (r Rule) Validate() error {
 	return nil
 }
 
-// paces tells the algorithms with a rate of their own from those that count in windows.
-func (r Rule) paces() bool { return !r.algorithm.windowed() }
-
-// forever bounds all spans, µs: about 158 years, so that an instant that far ahead is exact
-// in a number of Lua.
-const forever = 5_000_000_000_000_000
-
-// span is the time in which cost comes back, exactly: µs, and a fraction of one in parts of
-// the reduced rate. It is not ok if it is beyond what can be stored.
-func (r Rule) span(cost int64) (us, parts int64, ok bool) {
-	rate, period := r.reduced()
-	return muldiv(cost, period, rate)
-}
+// forever bounds all spans, µs: about 79 years. The sum of a wait, the time in which a burst comes back
+// and an instant is exact in a number of Lua then.
+const forever = 2_500_000_000_000_000
 
 // reduced is the rate per period, µs, in lowest terms.
 func (r Rule) reduced() (rate, period int64) {

@@ -29,7 +29,7 @@ now = now[1] * 1000000 + now[2]
 // The file of an algorithm has sections, which begin with "--- NAME". In the files of what is
 // done, "--@ NAME" stands for that section of a rule; what is between "--@ each" and "--@ end" is
 // repeated for each rule. In it @ is the number of the rule, and ARGV[n@] the n-th of what its
-// algorithm takes: an argument, or a number that stands in the script.
+// algorithm takes: an argument, or a number that stands in the script. QUEUE@ tells whether it is a queue.
 type scripts struct {
 	clock string
 	mu    sync.Mutex
@@ -54,9 +54,12 @@ func newScripts(clock string) *scripts {
 type shape struct {
 	algorithm Algorithm
 	whole     bool // a cost of 1 comes back in whole µs: there are no parts of one
+	queue     bool
 }
 
-func (t *terms) shape() shape { return shape{t.kind(), t.paces() && t.rate == 1} }
+func (t *terms) shape() shape {
+	return shape{t.kind(), !t.algorithm.Windowed() && t.rate == 1, t.algorithm == LeakyQueueAlgorithm}
+}
 
 // of are the scripts for rules of these shapes, in their order.
 func (s *scripts) of(rules []shape) scriptSet {
@@ -70,10 +73,10 @@ func (s *scripts) of(rules []shape) scriptSet {
 				head += source(part.name)
 			}
 		}
-		take := head + unroll(source("take"), rules, 0)
+		take := unroll(source("take"), rules, 0)
 		s.made[name] = scriptSet{
-			take:   newScript(take + "return reply\n"),
-			hold:   newScript(take + unroll(source("hold"), rules, 0) + "return reply\n"),
+			take:   newScript(head + "local reserves = false\n" + take + "return reply\n"),
+			hold:   newScript(head + "local reserves = true\n" + take + unroll(source("hold"), rules, 0) + "return reply\n"),
 			cancel: newScript(head + unroll(source("cancel"), rules, 2)),
 		}
 	}
@@ -113,7 +116,7 @@ func (t *terms) appendArgs(args []any, cost int64) []any {
 		}
 		return append(args, t.rate, t.period, t.burst, t.fill, t.fillParts)
 	case LeakyBucketAlgorithm:
-		leak, parts, _ := t.span(cost)
+		leak, parts := t.span(cost)
 		if t.rate == 1 {
 			return append(args, leak, t.fill)
 		}
@@ -182,6 +185,7 @@ func ofRule(out *strings.Builder, text string, r shape, number, base int) (taken
 		n, _ := strconv.Atoi(ruleArg.FindStringSubmatch(arg)[1]) // digits
 		return arguments[n]
 	})
+	done = strings.ReplaceAll(done, "QUEUE@", strconv.FormatBool(r.queue))
 	out.WriteString(strings.ReplaceAll(done, "@", strconv.Itoa(number)))
 	return taken
 }

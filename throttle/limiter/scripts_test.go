@@ -40,8 +40,8 @@ func TestHeadersSayWhatAlgorithmsTake(t *testing.T) {
 				require.Contains(t, said, strconv.Itoa(n))
 			}
 			sections := sectionsOf(source(file.file))
-			require.Len(t, sections, 5)
-			for _, name := range []string{"read", "slot", "charge", "give back", "state"} {
+			require.Len(t, sections, 6)
+			for _, name := range []string{"read", "slot", "charge", "give back", "keep", "state"} {
 				require.NotEmpty(t, sections[name], name)
 			}
 			// State is what a reply has of a rule, and what Go reads of it.
@@ -68,7 +68,7 @@ func TestHeadersSayWhatScriptsTake(t *testing.T) {
 // Each rule has the arguments that are meant for it, and a script is made once for all limiters of its shape.
 func TestScriptsAreUnrolled(t *testing.T) {
 	text := "a\n--@ each\nARGV[-1@] ARGV[0@] ARGV[1@] ARGV[2@] ARGV[3@] ARGV[4@] ARGV[5@] x@\n--@ end\nb\n"
-	rules := []shape{{LeakyBucketAlgorithm, true}, {TokenBucketAlgorithm, true}, {LeakyBucketAlgorithm, false}}
+	rules := []shape{{LeakyBucketAlgorithm, true, false}, {TokenBucketAlgorithm, true, false}, {LeakyBucketAlgorithm, false, true}}
 	require.Equal(t, "a\n"+
 		"ARGV[3] ARGV[4] 1 ARGV[5] 0 ARGV[6] 0 x1\n"+
 		"ARGV[7] ARGV[8] 1 ARGV[9] ARGV[10] ARGV[11] 0 x2\n"+

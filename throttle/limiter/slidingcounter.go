@@ -8,8 +8,9 @@ type slidingCounter struct {
 	state
 }
 
-func (m *slidingCounter) move(now int64) {
-	if back := m.back(now); back > 0 {
+func (m *slidingCounter) move(now int64) (moved bool) {
+	back := m.back(now)
+	if back > 0 {
 		// What was charged in a window that is now to come counts as that of the
 		// last one: it is gone within a window.
 		m.before, m.count = min(m.burst, max(m.before, m.count)), 0
@@ -18,10 +19,11 @@ func (m *slidingCounter) move(now int64) {
 		if m.written > 0 {
 			m.instant = max(now, m.last)
 		}
-		m.instant -= m.instant % m.window
 	}
 	m.written = min(m.written, now)
+	m.instant -= m.instant % m.window // it may have had another length
 	m.roll(max(m.instant, now))
+	return back > 0
 }
 
 // roll begins the window of an instant, if it is another one.
@@ -36,15 +38,15 @@ func (m *slidingCounter) roll(at int64) {
 	m.instant = start
 }
 
-func (m *slidingCounter) slot(now, cost int64) int64 {
+func (m *slidingCounter) slot(now int64, q question) int64 {
 	from := now
 	if m.written > 0 {
 		from = max(now, m.last)
 	}
-	if free := m.burst - m.count - cost; free >= 0 {
+	if free := m.burst - m.count - q.cost; free >= 0 {
 		return max(from, m.instant+m.weighs(m.before, free))
 	}
-	return max(from, m.instant+m.window+m.weighs(m.count, m.burst-cost))
+	return max(from, m.instant+m.window+m.weighs(m.count, m.burst-q.cost))
 }
 
 // weighs is how long after the start of a window the count of the one before weighs no more
@@ -66,17 +68,22 @@ func (m *slidingCounter) charge(now, slot, cost int64) {
 	m.reserve(now, slot)
 }
 
-func (m *slidingCounter) giveBack(slot, cost int64) {
+func (m *slidingCounter) giveBack(slot, cost int64) (given bool) {
+	count := &m.count
 	switch slot - slot%m.window {
 	case m.instant:
-		m.count = max(0, m.count-cost)
 	case m.instant - m.window:
-		m.before = max(0, m.before-cost)
+		count = &m.before
+	default:
+		return false
 	}
+	given = *count > 0
+	*count = max(0, *count-cost)
+	return given
 }
 
 func (m *slidingCounter) remaining(now int64) int64 {
-	if m.slot(now, 1) > now {
+	if m.slot(now, question{cost: 1}) > now {
 		return 0
 	}
 	// The weight is rounded up.
@@ -91,5 +98,5 @@ func (m *slidingCounter) fresh() int64 {
 	case m.before > 0:
 		return m.instant + m.window
 	}
-	return 0
+	return m.instant
 }

@@ -11,8 +11,9 @@ type slidingLog struct {
 	entries []int64
 }
 
-func (m *slidingLog) move(now int64) {
-	if back := m.back(now); back > 0 {
+func (m *slidingLog) move(now int64) (moved bool) {
+	back := m.back(now)
+	if back > 0 {
 		for i := range m.entries {
 			m.entries[i] -= back
 		}
@@ -21,6 +22,7 @@ func (m *slidingLog) move(now int64) {
 	live, _ := slices.BinarySearch(m.entries, now-m.window+1)
 	m.entries = slices.Delete(m.entries, 0, live)
 	m.tally()
+	return back > 0
 }
 
 func (m *slidingLog) tally() {
@@ -30,9 +32,9 @@ func (m *slidingLog) tally() {
 	}
 }
 
-func (m *slidingLog) slot(now, cost int64) int64 {
+func (m *slidingLog) slot(now int64, q question) int64 {
 	slot := max(now, m.instant)
-	if over := m.count + cost - m.burst; over > 0 && m.count > 0 {
+	if over := m.count + q.cost - m.burst; over > 0 && m.count > 0 {
 		slot = max(slot, m.entries[over-1]+m.window)
 	}
 	return slot
@@ -48,7 +50,7 @@ func (m *slidingLog) charge(now, slot, cost int64) {
 	m.reserve(now, slot)
 }
 
-func (m *slidingLog) giveBack(slot, cost int64) {
+func (m *slidingLog) giveBack(slot, cost int64) (given bool) {
 	i, _ := slices.BinarySearch(m.entries, slot)
 	j := i
 	for j < len(m.entries) && j < i+int(cost) && m.entries[j] == slot {
@@ -56,6 +58,7 @@ func (m *slidingLog) giveBack(slot, cost int64) {
 	}
 	m.entries = slices.Delete(m.entries, i, j)
 	m.tally()
+	return j > i
 }
 
 func (m *slidingLog) restore(state, state) bool { return false }

@@ -4,7 +4,11 @@ import "context"
 
 // A Store keeps what keys have used: [NewRedis] for any number of processes, [NewMemory] for one.
 // Both decide alike.
+//
+// There are no others: the contract is kept by tests of this repository, package limitertest.
 type Store interface {
+	// check tells whether the store was made as it should be.
+	check() error
 	open(*Limiter) space
 }
 
@@ -25,6 +29,7 @@ type question struct {
 	cost     int64
 	patience int64 // longest wait for the slot, µs
 	peek     bool  // charges nothing
+	reserves bool  // it may be for later
 }
 
 // A decision is when a cost may be charged, and whether it was. Instants are µs since 1970.
@@ -38,8 +43,8 @@ func (q question) decide(now, slot int64) decision {
 	return decision{now: now, slot: slot, cost: q.cost, allowed: allowed, charged: allowed && !q.peek}
 }
 
-// A hold is what is needed to take a charge back: its slot, and the state of each rule
-// before and after it, as its store has it.
+// A hold is what is needed to take a charge back: its slot, 0 if that had come at once, and the state of
+// each rule before and after it, as its store has it.
 type hold struct {
 	slot          int64
 	states        []heldState // in memory

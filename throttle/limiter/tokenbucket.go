@@ -8,12 +8,12 @@ type tokenBucket struct {
 	state
 }
 
-func (m *tokenBucket) move(now int64) {
-	if back := m.back(now); back > 0 {
-		m.instant -= back
-	}
+func (m *tokenBucket) move(now int64) (moved bool) {
+	back := m.back(now)
+	m.instant -= back
 	m.written = min(m.written, now)
 	m.refill(now)
+	return back > 0
 }
 
 // refill puts in the tokens that come back until an instant.
@@ -36,8 +36,8 @@ func (m *tokenBucket) refill(at int64) {
 	}
 }
 
-func (m *tokenBucket) slot(now, cost int64) int64 {
-	us, parts := m.after(m.instant, m.parts, max(0, cost-m.count))
+func (m *tokenBucket) slot(now int64, q question) int64 {
+	us, parts := m.after(m.instant, m.parts, max(0, q.cost-m.count))
 	return max(now, up(us, parts))
 }
 
@@ -49,7 +49,7 @@ func (m *tokenBucket) charge(now, slot, cost int64) {
 	m.reserve(now, slot)
 }
 
-func (m *tokenBucket) giveBack(int64, int64) {} // others have got the tokens that come next
+func (m *tokenBucket) giveBack(int64, int64) bool { return false } // others have got the tokens that come next
 
 func (m *tokenBucket) remaining(now int64) int64 {
 	if up(m.instant, m.parts) > now {

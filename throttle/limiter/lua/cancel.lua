@@ -8,7 +8,7 @@
 -- ARGV[3..]   for each rule the value before and after the charge, and what its algorithm takes
 -- Reply: 1, or 0 if the slot has come.
 
-local slot = tonumber(ARGV[2])
+local slot, reserves = tonumber(ARGV[2]), true
 if slot <= now then return 0 end
 
 -- Puts the value before a charge back, if that after it is still there.
@@ -25,7 +25,11 @@ end
 --@ each
 if not restored(KEYS[@], ARGV[-1@], ARGV[0@]) then
 --@ read
+local given = false
 --@ give back
+  if (given or moved) and damaged == 0 then -- else it is of other rules
+--@ keep
+  end
 end
 --@ end
 return 1

@@ -20,28 +20,30 @@ if value@ then
   local n = tonumber(value@)
   if n and n < EXACT then
     at, parts, written = n, 0, 0
-  elseif n and #value@ == 19 then
+  elseif n and #value@ == 19 and string.find(value@, '^%d+$') then
     at, parts, written = tonumber(string.sub(value@, 1, -4)), tonumber(string.sub(value@, -3)), 0
   else
     at, parts, written = string.match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+)$')
   end
-  if at and at + parts + written < EXACT then
+  if at and math.max(at, parts, written) < EXACT and at - now < FAR then
     at@, parts@, written@ = tonumber(at), tonumber(parts), tonumber(written)
   else
     damaged = damaged + 1
   end
   if parts@ >= rate@ then at@, parts@ = at@ + 1, 0 end -- of another rate
   if written@ > now then
-    at@, written@ = at@ - (written@ - now), now
+    at@, written@, moved = at@ - (written@ - now), now, true
   elseif written@ == 0 and (at@ - now > fill@ or at@ - now == fill@ and parts@ > fill_parts@) then
-    at@, parts@ = now + fill@, fill_parts@
+    at@, parts@, moved = now + fill@, fill_parts@, true
   end
   if at@ < now then at@, parts@ = now, 0 end
 end
 
 --- slot
-do
-  local ready = at@ + leak@ - fill@
+if reserves and QUEUE@ then -- when all before it have left
+  slot = math.max(slot, parts@ > 0 and at@ + 1 or at@)
+else
+  local ready = at@ - fill@ + leak@
   local over = parts@ + leak_parts@ - fill_parts@
   if over > rate@ then
     ready = ready + 2
@@ -52,20 +54,23 @@ do
 end
 
 --- charge
-if at@ < slot then at@, parts@ = slot, 0 end
+if at@ < slot and not (QUEUE@ and parts@ > 0 and at@ + 1 == slot) then at@, parts@ = slot, 0 end
 at@, parts@ = at@ + leak@, parts@ + leak_parts@
 if parts@ >= rate@ then at@, parts@ = at@ + 1, parts@ - rate@ end
-if slot > now or parts@ > 999 then
-  value@ = string.format('%.0f %.0f %.0f', at@, parts@, slot > now and now or 0)
+written@ = slot > now and now or 0
+
+--- give back
+-- Others have got the room that comes next.
+
+--- keep
+if written@ > 0 or parts@ > 999 then
+  value@ = string.format('%.0f %.0f %.0f', at@, parts@, written@)
 elseif parts@ > 0 then
   value@ = string.format('%.0f%03d', at@, parts@)
 else
   value@ = at@
 end
 redis.call('SET', KEYS[@], value@, 'PX', math.max(1, math.ceil((at@ + 1 - now) / 1000)))
-
---- give back
--- Others have got the room that comes next.
 
 --- state
 at@, parts@

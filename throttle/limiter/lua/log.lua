@@ -19,7 +19,6 @@ local function clean(name, gone, back, unsound)
   elseif gone > 0 then
     redis.call('LTRIM', name, gone, -1)
   end
-  return name
 end
 
 local function push(name, slot, cost)

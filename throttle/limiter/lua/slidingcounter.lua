@@ -11,7 +11,7 @@ local start@, count@, earlier@, last@, written@ = 0, 0, 0, 0, 0
 local value@ = redis.pcall('GET', KEYS[@])
 if value@ then
   local start, count, before, last, written = string.match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-  if start and start + count + before + last + written < EXACT then
+  if start and math.max(start, count, before, last, written) < EXACT then
     start@, count@, earlier@ = tonumber(start), tonumber(count), tonumber(before)
     last@, written@ = tonumber(last), tonumber(written)
   else
@@ -24,9 +24,9 @@ if back@ > 0 then
   earlier@, count@ = math.min(most@, math.max(earlier@, count@)), 0
   last@ = math.max(0, last@ - back@)
   start@ = math.max(now, last@)
-  start@ = start@ - start@ % window@
-  written@ = math.min(written@, now)
+  written@, moved = math.min(written@, now), true
 end
+start@ = start@ - start@ % window@ -- it may have had another length
 
 -- Begins the window of an instant, if it is another one.
 local function roll@(at)
@@ -52,15 +52,15 @@ end
 roll@(slot)
 count@, last@, written@ = count@ + cost, 0, 0
 if slot > now then last@, written@ = slot, now end
-value@ = string.format('%.0f %.0f %.0f %.0f %.0f', start@, count@, earlier@, last@, written@)
-redis.call('SET', KEYS[@], value@, 'PX', math.max(1, math.ceil((start@ + 2 * window@ - now) / 1000)))
 
 --- give back
-if slot >= start@ then
-  count@ = math.max(0, count@ - cost)
-elseif slot >= start@ - window@ then
-  earlier@ = math.max(0, earlier@ - cost)
+if slot >= start@ and slot < start@ + window@ and count@ > 0 then
+  count@, given = math.max(0, count@ - cost), true
+elseif slot >= start@ - window@ and slot < start@ and earlier@ > 0 then
+  earlier@, given = math.max(0, earlier@ - cost), true
 end
+
+--- keep
 value@ = string.format('%.0f %.0f %.0f %.0f %.0f', start@, count@, earlier@, last@, written@)
 redis.call('SET', KEYS[@], value@, 'PX', math.max(1, math.ceil((start@ + 2 * window@ - now) / 1000)))
 

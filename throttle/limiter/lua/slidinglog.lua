@@ -15,7 +15,7 @@ if size@ ~= 0 then
   if type(size@) == 'number' then
     first@, last@ = tonumber(redis.call('LINDEX', KEYS[@], 0)), tonumber(redis.call('LINDEX', KEYS[@], -1))
   end
-  if type(size@) ~= 'number' or not first@ or not last@ or last@ - math.abs(first@) >= EXACT then
+  if type(size@) ~= 'number' or not first@ or not last@ or not (math.abs(first@) < EXACT and last@ >= 0 and last@ < EXACT) then
     damaged = damaged + 1
     size@, first@, last@, unsound@ = 0, 0, 0, true
   end
@@ -26,7 +26,9 @@ if size@ > 0 then
   back@ = math.max(0, (marked@ == 1 and written@ or last@) - now)
   last@ = last@ - back@
   written@ = math.min(written@, now)
+  moved = moved or back@ > 0
 end
+local added@ = 0
 
 -- The i-th unit from 1, by the clock as it is now.
 local function unit@(i)
@@ -52,15 +54,21 @@ if size@ > gone@ then
 end
 
 --- charge
-push(clean(KEYS[@], marked@ + gone@, back@, unsound@), slot, cost)
-size@, gone@, last@ = size@ - gone@ + cost, 0, slot
-mark(KEYS[@], slot > now and now or 0, slot + window@)
+added@, last@ = cost, slot
+written@ = slot > now and now or 0
 
 --- give back
+given = true
+
+--- keep
 clean(KEYS[@], marked@ + gone@, back@, unsound@)
-if redis.call('LREM', KEYS[@], -cost, string.format('%.0f', slot)) > 0 then
-  mark(KEYS[@], written@, math.max(slot, last@) + window@)
+if added@ > 0 then
+  push(KEYS[@], slot, added@)
+elseif given then
+  size@ = size@ - redis.call('LREM', KEYS[@], -cost, string.format('%.0f', slot))
 end
+size@, gone@ = size@ - gone@ + added@, 0
+if size@ > 0 then mark(KEYS[@], written@, last@ + window@) end
 
 --- state
 size@ - gone@, last@

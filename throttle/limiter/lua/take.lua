@@ -1,6 +1,6 @@
 -- Purpose: decides whether a cost may be charged to all rules of a key, and charges it.
--- Guarantee: it is charged to all of them, at one slot, or to none; a denial writes nothing. Every
--- name that is written has an expiry: the instant from which it would count as none.
+-- Guarantee: it is charged to all of them, at one slot, or to none. A denial writes nothing, but for what a
+-- clock that stepped back, or a lowered burst, has changed. Every name that is written has an expiry: the instant from which it would count as none.
 -- KEYS[i]     value of the i-th rule
 -- ARGV[1]     cost, from 1 to the most of every rule
 -- ARGV[2]     longest wait for the slot, µs; -1 charges nothing in any case
@@ -17,9 +17,15 @@ local slot = now
 --@ each
 local before@ = value@
 --@ end
-if slot - now <= tonumber(ARGV[2]) then
+local charged, given = slot - now <= tonumber(ARGV[2]), false
+if charged then
 --@ each
 --@ charge
+--@ end
+end
+if charged or moved then
+--@ each
+--@ keep
 --@ end
 end
 local reply = {

@@ -15,14 +15,16 @@ local at@, parts@, tokens@, written@ = now, 0, most@, 0
 local value@ = redis.pcall('GET', KEYS[@])
 if value@ then
   local at, parts, tokens, written = string.match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+) (%d+)$')
-  if at and at + parts + tokens + written < EXACT then
+  if at and math.max(at, parts, tokens, written) < EXACT and at - now < FAR then
     at@, parts@, tokens@, written@ = tonumber(at), tonumber(parts), tonumber(tokens), tonumber(written)
   else
     damaged = damaged + 1
   end
 end
 local back@ = (written@ > 0 and written@ or at@) - now
-if back@ > 0 then at@, written@ = at@ - back@, math.min(written@, now) end
+if back@ > 0 then
+  at@, written@, moved = at@ - back@, math.min(written@, now), true
+end
 
 -- The instant, and parts, at which so many more tokens will have come back.
 local function after@(more)
@@ -62,11 +64,13 @@ end
 if slot > now then refill@(slot) end
 tokens@ = tokens@ - cost
 written@ = slot > now and now or 0
-value@ = string.format('%.0f %.0f %.0f %.0f', at@, parts@, tokens@, written@)
-redis.call('SET', KEYS[@], value@, 'PX', math.max(1, math.ceil(((after@(most@ - tokens@)) + 1 - now) / 1000)))
 
 --- give back
 -- Others have got the tokens that come next.
+
+--- keep
+value@ = string.format('%.0f %.0f %.0f %.0f', at@, parts@, tokens@, written@)
+redis.call('SET', KEYS[@], value@, 'PX', math.max(1, math.ceil(((after@(most@ - tokens@)) + 1 - now) / 1000)))
 
 --- state
 at@, parts@, tokens@

@@ -98,6 +98,20 @@ func (b *bench) greedy(until time.Duration) int {
 	return passed
 }
 
+// follow comes back when it is told to, until it is allowed, which must be soon.
+func (b *bench) follow(most time.Duration) {
+	until := b.since + most
+	for {
+		r := b.allow("k", 1)
+		if r.Allowed {
+			return
+		}
+		require.Positive(b.t, r.RetryAfter)
+		b.at(b.since + r.RetryAfter)
+		require.LessOrEqual(b.t, b.since, until, "%v", b.l)
+	}
+}
+
 // polls counts what passes to one that comes every so often, n times.
 func (b *bench) polls(every time.Duration, n int) int {
 	passed, from := 0, b.since
@@ -253,6 +267,35 @@ func testChanges(t *testing.T, open func(t *testing.T) Store) {
 			require.LessOrEqual(t, b.many(100), 10)
 		}
 	})
+	t.Run("a lower burst", func(t *testing.T) {
+		for _, rule := range []func(throttle.Limit) limiter.Rule{limiter.TokenBucket, limiter.LeakyBucket, limiter.LeakyQueue} {
+			b := newBench(t, open(t), rule(perSecond(1, 60)))
+			b.allow("k", 60)
+			b.use(rule(perSecond(100, 10)))
+			b.follow(100 * time.Millisecond)
+		}
+	})
+	t.Run("longer windows", func(t *testing.T) {
+		for _, rule := range []func(int64, time.Duration) limiter.Rule{limiter.FixedWindow, limiter.SlidingLog, limiter.SlidingCounter} {
+			b := newBench(t, open(t), rule(5, time.Minute))
+			b.at(30*time.Minute + 50*time.Second)
+			require.Equal(t, 5, b.many(9))
+			b.use(rule(5, time.Hour))
+			r := b.allow("k", 1)
+			require.False(t, r.Allowed)
+			b.at(b.since + r.RetryAfter)
+			require.True(t, b.allow("k", 1).Allowed)
+		}
+	})
+	t.Run("a look changes nothing", func(t *testing.T) {
+		b := newBench(t, open(t), limiter.FixedWindow(5, time.Hour))
+		require.Equal(t, 5, b.many(9))
+		b.use(limiter.SlidingLog(5, time.Hour))
+		_, err := b.l.Peek(context.Background(), "k")
+		require.NoError(t, err)
+		b.use(limiter.FixedWindow(5, time.Hour))
+		require.Zero(t, b.many(9))
+	})
 	t.Run("greater", func(t *testing.T) {
 		for _, rule := range []func(int64, time.Duration) limiter.Rule{limiter.FixedWindow, limiter.SlidingLog, limiter.SlidingCounter} {
 			b := newBench(t, open(t), rule(10, time.Hour))
@@ -313,6 +356,8 @@ func testClock(t *testing.T, open func(t *testing.T) Store) {
 			if b.l.Rules()[0].Algorithm() >= limiter.TokenBucketAlgorithm {
 				require.LessOrEqual(t, r.RetryAfter, 500*time.Millisecond)
 			}
+			require.Equal(t, time.Hour, b.since)
+			b.follow(time.Second)
 			require.LessOrEqual(t, b.greedy(time.Hour+10*time.Second), 105)
 
 			b.at(48 * time.Hour)
@@ -331,6 +376,7 @@ func testClock(t *testing.T, open func(t *testing.T) Store) {
 			after, err := b.l.Peek(context.Background(), "k")
 			require.NoError(t, err)
 			require.InDelta(t, before.RetryAfter, after.RetryAfter, float64(time.Second), "what is reserved moves along")
+			b.follow(5 * time.Second)
 			require.LessOrEqual(t, b.greedy(time.Hour+20*time.Second), 205-35)
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weirq/weir/throttle"
 	"github.com/weirq/weir/throttle/limiter"
 )
 
@@ -84,6 +85,85 @@ func testReservations(t *testing.T, open func(t *testing.T) Store) {
 			again, err := b.l.Reserve(ctx, "k", 1, limiter.Forever)
 			require.NoError(t, err)
 			require.Equal(t, time.Second, again.Delay, "its place is free")
+		}
+	})
+	t.Run("one that went is not given back when the clock steps back", func(t *testing.T) {
+		for _, rule := range rulesOf(5, time.Hour, 5) {
+			b := newBench(t, open(t), rule)
+			b.at(time.Minute)
+			for range 8 {
+				r, err := b.l.Reserve(ctx, "k", 1, 0)
+				require.NoError(t, err)
+				if rule.Algorithm() == limiter.LeakyQueueAlgorithm && r.Delay > 0 {
+					break
+				}
+				b.at(time.Minute - ms)
+				require.NoError(t, r.Cancel(ctx))
+				b.at(time.Minute)
+			}
+			r, err := b.l.Peek(ctx, "k")
+			require.NoError(t, err)
+			if rule.Algorithm() == limiter.LeakyQueueAlgorithm {
+				require.LessOrEqual(t, r.Remaining, int64(4))
+			} else {
+				require.Zero(t, r.Remaining, "%v", rule)
+			}
+		}
+	})
+	t.Run("forgotten before it is cancelled", func(t *testing.T) {
+		for _, rule := range rulesOf(1, time.Second, 1) {
+			b := newBench(t, open(t), rule)
+			b.many(1)
+			r, err := b.l.Reserve(ctx, "k", 1, limiter.Forever)
+			require.NoError(t, err)
+			require.NoError(t, b.l.Reset(ctx, "k"))
+			require.True(t, b.allow("k", 1).Allowed)
+			require.NoError(t, r.Cancel(ctx))
+			require.False(t, b.allow("k", 1).Allowed, "%v", rule)
+		}
+	})
+	t.Run("places in a queue", func(t *testing.T) {
+		b := newBench(t, open(t), limiter.LeakyQueue(limit("1/s", 10)))
+		require.Equal(t, 6, b.many(6))
+		before, err := b.l.Peek(ctx, "k")
+		require.NoError(t, err)
+		short, stop := context.WithTimeout(ctx, 300*ms)
+		defer stop()
+		var late *limiter.LateError
+		require.ErrorAs(t, b.l.Wait(short, "k", 1), &late)
+		require.Equal(t, 6*time.Second, late.Result.RetryAfter)
+		no, err := b.l.Reserve(ctx, "k", 1, 0)
+		require.NoError(t, err)
+		require.False(t, no.Allowed)
+		r, err := b.l.Reserve(ctx, "k", 2, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, 6*time.Second, r.Delay)
+		b.at(3 * time.Second)
+		require.NoError(t, r.Cancel(ctx))
+		b.at(0)
+		after, err := b.l.Peek(ctx, "k")
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+	})
+	t.Run("in the far future", func(t *testing.T) {
+		for _, rule := range []limiter.Rule{
+			limiter.SlidingCounter(1, throttle.MaxPeriod), limiter.SlidingLog(1, throttle.MaxPeriod), limiter.FixedWindow(1, throttle.MaxPeriod),
+			limiter.TokenBucket(throttle.Limit{Rate: 1, Period: throttle.MaxPeriod, Burst: 1}),
+			limiter.LeakyBucket(throttle.Limit{Rate: 1, Period: throttle.MaxPeriod, Burst: 40}),
+		} {
+			b := newBench(t, open(t), rule)
+			last := time.Duration(0)
+			for range 200 {
+				r, err := b.l.Reserve(ctx, "k", 1, limiter.Forever)
+				require.NoError(t, err)
+				if !r.Allowed {
+					require.Greater(t, r.RetryAfter, limiter.Forever)
+					break
+				}
+				require.GreaterOrEqual(t, r.Delay, last, "%v", rule)
+				last = r.Delay
+			}
+			require.Greater(t, last, limiter.Forever-3*throttle.MaxPeriod, "%v", rule)
 		}
 	})
 	t.Run("a wait that is too long", func(t *testing.T) {
