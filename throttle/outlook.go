@@ -18,12 +18,14 @@ func readOutlook(now int64, text string) (outlook, error) {
 		if s.policy, err = knownPolicies.read(lines[1]); err != nil {
 			return outlook{}, err
 		}
-		n, err := floats(lines[0], 8)
+		n, err := floats(lines[0], 10)
 		if err != nil {
 			return outlook{}, err
 		}
 		s.level, s.out, s.paused, s.cool, s.ramped = n[0], n[1], n[2] == 1, int64(n[3]), int64(n[4])
 		s.share, s.flight, s.run = n[5], int64(n[6]), microseconds(int64(n[7]))
+		// A key that adapts has a limit of its own, at or below that of its policy.
+		s.policy.Limit.Period, s.policy.Limit.Burst = microseconds(int64(n[8])), int64(n[9])
 		lines = lines[2:]
 		for _, q := range s.policy.Quotas {
 			if len(lines) == 0 {

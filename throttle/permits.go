@@ -127,6 +127,9 @@ const (
 	Retry  = script.Retry  // another attempt after a delay, through the bucket
 	Dead   = script.Dead   // given up: kept as a dead letter
 	Return = script.Return // back to its place in the line, no attempt counted
+	// Refused is Return of a job whose call the other side did not take, for a limit of its own.
+	// After a day of it, or where the policy does not listen, it is a Retry.
+	Refused = script.Refused
 )
 
 // An Ending ends the run of a job.
@@ -139,6 +142,10 @@ type Ending struct {
 	// difference to what the job was charged. 0 to MaxCost.
 	Cost    int64
 	Settled bool
+	// Fared is how the call went, as far as it says something of the key; Rest is how
+	// long the other side wants no calls of it, at most MaxRest. See [Policy].Listen.
+	Fared Fared
+	Rest  time.Duration
 }
 
 // MaxReasonBytes bounds what is kept of the error of an attempt.
@@ -160,6 +167,7 @@ func (p *Permits) Finish(ctx context.Context, endings []Ending) ([]bool, error) 
 		ends[i] = script.End{
 			Hold: e.numbers(), What: e.What, Delay: max(0, e.Delay.Microseconds()), Reason: shorten(e.Reason),
 			Cost: min(max(0, e.Cost), MaxCost), Settled: e.Settled,
+			Fared: string(e.Fared), Rest: min(max(0, e.Rest), MaxRest).Microseconds(),
 		}
 	}
 	call := p.store.scripts.Finish(endings[0].Shard, p.lead.Microseconds(), ends)

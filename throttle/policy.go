@@ -59,6 +59,12 @@ type Policy struct {
 	MaxWaiting int64    // waiting and delayed jobs at once; 0 means no bound, at most MaxWaitingBound
 	Overflow   Overflow // what becomes of more jobs than that; it needs MaxWaiting, and empty means Refuse
 
+	// Listen is what becomes of what the other side says; empty means Obey. Floor is the lowest rate of
+	// Adapt; zero means a hundredth of the policy's.
+	Listen  Listening
+	Floor   Rate
+	Circuit *Circuit // keeps calls from a key whose calls fail; nil means never
+
 	// History is how many departures are kept for throttled verify. 0 means none, at
 	// most MaxHistory.
 	History int
@@ -99,6 +105,13 @@ func (p Policy) WithDefaults() Policy {
 	if p.Ramp != nil {
 		r := *p.Ramp
 		p.Ramp = &r
+	}
+	if p.Listen == Obey {
+		p.Listen = ""
+	}
+	if p.Circuit != nil {
+		c := p.Circuit.withDefaults()
+		p.Circuit = &c
 	}
 	return p
 }
@@ -188,6 +201,9 @@ func (p Policy) validateValues() error {
 		if err := p.Ramp.Validate(); err != nil {
 			return within("ramp", err)
 		}
+	}
+	if err := p.validateListening(); err != nil {
+		return err
 	}
 	if err := p.validateWaiting(); err != nil {
 		return err

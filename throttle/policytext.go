@@ -27,6 +27,16 @@ type storedPolicy struct {
 	Most     *storedMost `json:"most,omitempty"`
 	History  int         `json:"log,omitempty"`
 	KeepDone int64       `json:"keep,omitempty"`
+
+	Listen  string         `json:"say,omitempty"`
+	Floor   *storedRate    `json:"floor,omitempty"`
+	Circuit *storedCircuit `json:"cut,omitempty"`
+}
+
+type storedCircuit struct {
+	Failures      int
+	Ratio         float64
+	Rest, Disable int64 // µs
 }
 
 type storedQuota struct {
@@ -53,8 +63,9 @@ type storedMost struct {
 	Overflow string
 }
 
-// The letters that stand for windows and overflows.
+// The letters that stand for windows, overflows and ways to listen.
 var (
+	storedListening = map[Listening]string{Ignore: "x", Adapt: "a"} // Obey is none
 	storedWindows   = map[Window]string{Sliding: "s", Fixed: "f"}
 	storedOverflows = map[Overflow]string{Refuse: "r", DropOldest: "o", DropNewest: "n"}
 )
@@ -74,6 +85,14 @@ func (r *storedRate) UnmarshalJSON(data []byte) error { return readList(data, &r
 func (r storedRamp) MarshalJSON() ([]byte, error) { return json.Marshal([]any{r.From, r.Over}) }
 
 func (r *storedRamp) UnmarshalJSON(data []byte) error { return readList(data, &r.From, &r.Over) }
+
+func (c storedCircuit) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{c.Failures, c.Ratio, c.Rest, c.Disable})
+}
+
+func (c *storedCircuit) UnmarshalJSON(data []byte) error {
+	return readList(data, &c.Failures, &c.Ratio, &c.Rest, &c.Disable)
+}
 
 func (m storedMost) MarshalJSON() ([]byte, error) { return json.Marshal([]any{m.Waiting, m.Overflow}) }
 
@@ -150,6 +169,13 @@ func (p Policy) text() string {
 	}
 	if p.MaxWaiting > 0 {
 		s.Most = &storedMost{p.MaxWaiting, storedOverflows[p.Overflow]}
+	}
+	s.Listen = storedListening[p.Listen]
+	if p.Floor != (Rate{}) {
+		s.Floor = &storedRate{p.Floor.Cost, p.Floor.Per.Microseconds()}
+	}
+	if c := p.Circuit; c != nil {
+		s.Circuit = &storedCircuit{c.Failures, c.Ratio, c.Rest.Microseconds(), c.Disable.Microseconds()}
 	}
 	more, err := json.Marshal(s)
 	if err != nil { // a ramp that starts at no number: not a valid policy
@@ -237,7 +263,31 @@ func (s storedPolicy) fill(p *Policy) error {
 	if err := s.fillWaiting(p); err != nil {
 		return err
 	}
+	if err := s.fillListening(p); err != nil {
+		return err
+	}
 	return s.fillHours(p)
+}
+
+// fillListening adds how a policy heeds the other side.
+func (s storedPolicy) fillListening(p *Policy) error {
+	if s.Listen != "" {
+		listen, err := named(storedListening, s.Listen)
+		if err != nil {
+			return err
+		}
+		p.Listen = listen
+	}
+	if s.Floor != nil {
+		p.Floor = Rate{Cost: s.Floor.Cost, Per: microseconds(max(0, s.Floor.Per))}
+	}
+	if c := s.Circuit; c != nil {
+		if low := min(c.Rest-1, c.Disable); low < 0 {
+			return fmt.Errorf("a circuit with a time of %d µs", low)
+		}
+		p.Circuit = &Circuit{Failures: c.Failures, Ratio: c.Ratio, Rest: microseconds(c.Rest), Disable: microseconds(c.Disable)}
+	}
+	return nil
 }
 
 // fillWaiting adds how jobs wait and what is kept of them.

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/weirq/weir/throttle/internal/script"
 )
@@ -342,60 +339,6 @@ func (s *Scheduler) giveBack(ctx context.Context, parcels []Parcel) {
 			// The reaper finds them when their leases end.
 			s.config.Logger.Warn("jobs that could not be handed over stay released until their leases end",
 				"jobs", len(endings), "error", err)
-		}
-	}
-}
-
-// listen passes on the wake-up messages of enqueue, depart and finish until ctx ends.
-func (s *Scheduler) listen(ctx context.Context) {
-	for failures := 0; ctx.Err() == nil; failures++ {
-		sub := s.store.client.Subscribe(ctx, script.WakeChannel)
-		// Receive does not heed its context while it reads.
-		stop := context.AfterFunc(ctx, func() { _ = sub.Close() })
-		if s.hearAll(ctx, sub) {
-			failures = 0
-		}
-		if stop() {
-			_ = sub.Close()
-		}
-		sleep(ctx, backoff(failures))
-	}
-}
-
-// quiet is how long a subscription may say nothing before it has to answer a ping.
-const quiet = 10 * time.Second
-
-// hearAll passes on messages until the subscription fails, and tells whether there
-// were any. When it is made every shard is looked at: messages may have been missed.
-func (s *Scheduler) hearAll(ctx context.Context, sub *redis.PubSub) (any bool) {
-	byName := make(map[string]int, len(s.shards))
-	for i := range s.shards {
-		byName[script.ShardName(i)] = i
-	}
-	for asked := false; ; {
-		msg, err := sub.ReceiveTimeout(ctx, quiet)
-		var timeout net.Error
-		if errors.As(err, &timeout) && timeout.Timeout() && !asked && sub.Ping(ctx) == nil {
-			asked = true
-			continue
-		}
-		if err != nil {
-			return any
-		}
-		any, asked = true, false
-		shard := everyShard
-		switch m := msg.(type) {
-		case *redis.Pong:
-			continue
-		case *redis.Message:
-			if n, known := byName[m.Payload]; known {
-				shard = n
-			}
-		}
-		select {
-		case s.wake <- shard:
-		case <-ctx.Done():
-			return any
 		}
 	}
 }

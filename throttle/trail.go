@@ -134,6 +134,15 @@ func (p Policy) lineSummary() (parts []string) {
 	if p.Ordered {
 		parts = append(parts, "ordered")
 	}
+	if p.Listen != "" {
+		parts = append(parts, "listen "+string(p.Listen))
+	}
+	if p.Floor != (Rate{}) {
+		parts = append(parts, "floor "+p.Floor.String())
+	}
+	if c := p.Circuit; c != nil {
+		parts = append(parts, fmt.Sprintf("circuit of %d failures or a ratio of %g, rests %v, disables after %v", c.Failures, c.Ratio, c.Rest, c.Disable))
+	}
 	if p.MaxWaiting > 0 {
 		parts = append(parts, fmt.Sprintf("max waiting %d, then %s", p.MaxWaiting, strings.ReplaceAll(string(p.Overflow), "_", " ")))
 	}

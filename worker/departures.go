@@ -22,6 +22,7 @@ type departures struct {
 	mu     sync.Mutex
 	closed bool
 	meters map[string]*meter
+	cooled map[string]time.Time // keys that were told to rest of late, and when
 	active sync.WaitGroup
 
 	parents parents
@@ -35,6 +36,7 @@ func newDepartures(s *Server) *departures {
 		permits: s.permits, config: s.config, start: s.start, settle: s.settle, drop: s.drop,
 		stop:   make(chan struct{}),
 		meters: make(map[string]*meter),
+		cooled: make(map[string]time.Time),
 	}
 	for range s.permits.Shards() {
 		var token string
@@ -62,6 +64,7 @@ func (d *departures) call(ctx context.Context, token *string, jobs []*held) erro
 	for i, h := range jobs {
 		holds[i] = h.move()
 	}
+	asked := time.Now()
 	permits, err := d.permits.Depart(ctx, d.config.Lease, *token, holds)
 	if err != nil {
 		d.config.Logger.Warn("depart failed", "jobs", len(jobs), "error", err)
@@ -96,6 +99,12 @@ func (d *departures) call(ctx context.Context, token *string, jobs []*held) erro
 		}
 	}
 	for key, jobs := range granted {
+		if d.cooledSince(key, asked) {
+			for _, h := range jobs {
+				d.settle(h, verdict{outcome: Parked})
+			}
+			jobs = nil
+		}
 		d.meter(key, jobs, returned[key])
 		delete(returned, key)
 	}
@@ -103,6 +112,35 @@ func (d *departures) call(ctx context.Context, token *string, jobs []*held) erro
 		d.meter(key, nil, n)
 	}
 	return nil
+}
+
+// cool gives back the jobs of a key that have slots but have not left: the key rests, and slots that were
+// given before it was told to do not count any more.
+func (d *departures) cool(key string) {
+	const remembered = 10 * time.Second // longer than any depart takes
+	d.mu.Lock()
+	now := time.Now()
+	for k, at := range d.cooled {
+		if now.Sub(at) > remembered {
+			delete(d.cooled, k)
+		}
+	}
+	d.cooled[key] = now
+	m := d.meters[key]
+	d.mu.Unlock()
+	if m == nil {
+		return
+	}
+	for _, h := range m.empty() {
+		d.settle(h, verdict{outcome: Parked})
+	}
+}
+
+// cooledSince tells whether a key was told to rest after an instant.
+func (d *departures) cooledSince(key string, at time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.cooled[key].After(at)
 }
 
 // force lets a job leave past the meter of its key: its bucket was charged, and whoever

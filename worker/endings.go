@@ -30,7 +30,7 @@ func (s *Server) settle(h *held, v verdict) {
 		return
 	}
 	s.places.leave(1)
-	if e := v.ending(throttle.Hold{}, &h.cost); e.Settled {
+	if e := v.ending(throttle.Hold{}, &h.cost, Feedback{}); e.Settled {
 		s.departures.credit(h, h.job.Cost-e.Cost)
 	}
 	s.write(h, v)
@@ -63,7 +63,7 @@ func (s *Server) write(h *held, v verdict) {
 func (s *Server) finish(ctx context.Context, items []ending) error {
 	endings := make([]throttle.Ending, len(items))
 	for i, e := range items {
-		endings[i] = e.verdict.ending(e.held.move(), &e.held.cost)
+		endings[i] = e.verdict.ending(e.held.move(), &e.held.cost, e.held.feedback(e.verdict))
 	}
 	if _, err := s.permits.Finish(ctx, endings); err != nil {
 		s.config.Logger.Warn("finish failed", "jobs", len(items), "error", err)

@@ -45,6 +45,7 @@ type held struct {
 	ended  bool
 
 	cost trueCost // of the run, as its handler says
+	told told     // of the key, by the handler
 
 	// Set when it departs; touched only by whoever has it in hand.
 	job     throttle.Job

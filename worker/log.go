@@ -8,7 +8,7 @@ import (
 
 var levels = map[Outcome]slog.Level{
 	Done: slog.LevelDebug, Dropped: slog.LevelInfo, Parked: slog.LevelDebug, Gone: slog.LevelDebug,
-	Retry: slog.LevelInfo, Dead: slog.LevelWarn,
+	Retry: slog.LevelInfo, Refused: slog.LevelInfo, Dead: slog.LevelWarn,
 }
 
 // asynqLogger passes asynq's own messages on.

@@ -13,12 +13,13 @@ import (
 // An Outcome is what became of a job that reached a worker.
 type Outcome string
 
-// The outcomes. What a handler returns chooses among the first four.
+// The outcomes. What a handler returns chooses among the first five.
 const (
 	Done    Outcome = "done"    // nil
 	Retry   Outcome = "retry"   // any other error, or a panic
 	Dead    Outcome = "dead"    // an error that wraps asynq.SkipRetry, or the last attempt's error
 	Dropped Outcome = "dropped" // an error that wraps asynq.RevokeTask
+	Refused Outcome = "refused" // an error that wraps ErrRefused: as parked, and the key rests
 	Parked  Outcome = "parked"  // went back to its place in the line, no attempt counted
 	Gone    Outcome = "gone"    // was no longer this worker's: finished, cancelled or given to another
 )
@@ -50,6 +51,8 @@ func (s *Server) classify(job throttle.Job, attempt int, err, cause error) verdi
 		return verdict{outcome: Dropped}
 	case errors.Is(err, asynq.SkipRetry):
 		return verdict{outcome: Dead, reason: err.Error()}
+	case errors.Is(err, ErrRefused):
+		return verdict{outcome: Refused, delay: s.config.Retry.delay(attempt), reason: err.Error()}
 	case attempt >= most:
 		return verdict{outcome: Dead, reason: fmt.Sprintf("attempt %d of %d failed: %v", attempt, most, err)}
 	default:
@@ -59,8 +62,8 @@ func (s *Server) classify(job throttle.Job, attempt int, err, cause error) verdi
 
 // ending is how a verdict is written to the bucket, with what the run truly cost. A
 // job that was dropped cost nothing, unless its handler says otherwise.
-func (v verdict) ending(h throttle.Hold, cost *trueCost) throttle.Ending {
-	e := throttle.Ending{Hold: h, Delay: v.delay, Reason: v.reason}
+func (v verdict) ending(h throttle.Hold, cost *trueCost, f Feedback) throttle.Ending {
+	e := throttle.Ending{Hold: h, Delay: v.delay, Reason: v.reason, Fared: f.Fared, Rest: f.Rest}
 	e.Cost, e.Settled = cost.get()
 	switch v.outcome {
 	case Done:
@@ -71,6 +74,8 @@ func (v verdict) ending(h throttle.Hold, cost *trueCost) throttle.Ending {
 		e.What = throttle.Retry
 	case Dead:
 		e.What = throttle.Dead
+	case Refused:
+		e.What = throttle.Refused
 	default: // there was no attempt
 		e.What, e.Settled = throttle.Return, false
 	}

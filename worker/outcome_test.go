@@ -61,8 +61,9 @@ func TestEndingsOfOutcomes(t *testing.T) {
 	hold := throttle.Hold{Key: "k", ID: "x", Release: 2, Run: 3}
 	for outcome, want := range map[Outcome]string{
 		Done: throttle.Done, Dropped: throttle.Done, Retry: throttle.Retry, Dead: throttle.Dead, Parked: throttle.Return,
+		Refused: throttle.Refused,
 	} {
-		e := verdict{outcome: outcome, delay: time.Second, reason: "why"}.ending(hold, &trueCost{})
+		e := verdict{outcome: outcome, delay: time.Second, reason: "why"}.ending(hold, &trueCost{}, Feedback{})
 		require.Equal(t, throttle.Ending{
 			Hold: hold, What: want, Delay: time.Second, Reason: "why", Settled: outcome == Dropped,
 		}, e, outcome)
@@ -79,15 +80,15 @@ func TestEndingsCarryWhatTheHandlerSaysOfTheCost(t *testing.T) {
 	}
 	require.ErrorIs(t, SetCost(t.Context(), 5), ErrNoJob)
 	for _, o := range []Outcome{Done, Retry, Dead, Dropped} {
-		e := verdict{outcome: o}.ending(throttle.Hold{}, &h.cost)
+		e := verdict{outcome: o}.ending(throttle.Hold{}, &h.cost, Feedback{})
 		require.Equal(t, []any{int64(7), true}, []any{e.Cost, e.Settled}, o)
 	}
-	require.False(t, verdict{outcome: Parked}.ending(throttle.Hold{}, &h.cost).Settled, "there was no attempt")
+	require.False(t, verdict{outcome: Parked}.ending(throttle.Hold{}, &h.cost, Feedback{}).Settled, "there was no attempt")
 }
 
 func TestEveryOutcomeHasALogLevel(t *testing.T) {
-	for _, o := range []Outcome{Done, Retry, Dead, Dropped, Parked, Gone} {
+	for _, o := range []Outcome{Done, Retry, Dead, Dropped, Refused, Parked, Gone} {
 		require.Contains(t, levels, o)
 	}
-	require.Len(t, levels, 6)
+	require.Len(t, levels, 7)
 }

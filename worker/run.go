@@ -49,7 +49,7 @@ func (s *Server) attempt(h *held) (verdict, error) {
 	early, cancel := context.WithCancelCause(s.base)
 	defer cancel(nil)
 	h.setCancel(cancel)
-	ctx, stop := context.WithTimeout(h.withCost(withInfo(early, h, most)), timeout)
+	ctx, stop := context.WithTimeout(h.withFeedback(h.withCost(withInfo(early, h, most))), timeout)
 	defer stop()
 	if !h.deadline.IsZero() {
 		var over context.CancelFunc

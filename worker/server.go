@@ -78,6 +78,7 @@ func (s *Server) Run(ctx context.Context, handler asynq.Handler) error {
 	}
 	parts.Go(func() { s.renew(background) })
 	parts.Go(func() { s.unload(background) })
+	parts.Go(func() { s.permits.Cooled(background, s.departures.cool) })
 	defer parts.Wait()
 	defer done()
 

@@ -28,7 +28,7 @@ func operations(t *testing.T) map[string]string {
 
 // parts are the files that are not called but made part of others.
 func parts() []string {
-	return append([]string{"clock", "family", "history", "outlook", "rules", "trail"}, shared...)
+	return append([]string{"clock", "event", "family", "history", "listen", "outlook", "rules", "trail"}, shared...)
 }
 
 var (

@@ -221,10 +221,11 @@ func (c *Call) Slots() (now int64, slots []Slot) {
 
 // What becomes of a job when its run ends.
 const (
-	Done   = "done"   // forgotten
-	Retry  = "retry"  // joins the line again after a delay
-	Dead   = "dead"   // kept as a dead letter
-	Return = "return" // back to its place in the line, no attempt counted
+	Done    = "done"    // forgotten
+	Retry   = "retry"   // joins the line again after a delay
+	Dead    = "dead"    // kept as a dead letter
+	Refused = "refused" // the other side would not take it now: back to its place, no attempt counted
+	Return  = "return"  // back to its place in the line, no attempt counted
 )
 
 // An End ends the run of a job.
@@ -236,17 +237,19 @@ type End struct {
 	// Cost is what the run truly cost, if Settled; else it cost what it was charged.
 	Cost    int64
 	Settled bool
+	Fared   string // one of the verdicts, or empty
+	Rest    int64  // how long the key should rest, 0: not told
 }
 
 // Finish ends runs.
 func (s *Set) Finish(shard int, lead int64, ends []End) *Call {
-	args := append(make([]any, 0, 1+8*len(ends)), lead)
+	args := append(make([]any, 0, 1+10*len(ends)), lead)
 	for _, e := range ends {
 		cost := int64(-1)
 		if e.Settled {
 			cost = e.Cost
 		}
-		args = append(args, e.Key, e.ID, e.Release, e.Run, e.What, e.Delay, e.Reason, cost)
+		args = append(args, e.Key, e.ID, e.Release, e.Run, e.What, e.Delay, e.Reason, cost, e.Fared, e.Rest)
 	}
 	return &Call{Shard: shard, script: s.finish, args: args}
 }

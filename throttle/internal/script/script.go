@@ -25,6 +25,9 @@ var files embed.FS
 // WakeChannel carries the name of a shard whose earliest due instant moved forward.
 const WakeChannel = "weir:wake"
 
+// CoolChannel carries the name of a key that rests from now on: slots that were given do not count any more.
+const CoolChannel = "weir:cool"
+
 // MetaKey is the hash of what must be the same for every process.
 const MetaKey = "weir:meta"
 
@@ -47,7 +50,7 @@ type Set struct {
 }
 
 // shared is what every script begins with, in this order.
-var shared = []string{"shard", "policy", "calendar", "bucket", "quota", "chain", "store", "names", "record", "told"}
+var shared = []string{"shard", "heed", "policy", "calendar", "bucket", "quota", "chain", "store", "names", "record", "told"}
 
 // NewSet returns the scripts on the clock of the server.
 func NewSet() *Set { return NewSetWithClock(source("clock")) }
@@ -68,7 +71,7 @@ func NewSetWithClock(clock string) *Set {
 	}
 	return &Set{
 		enqueue: load("outlook", "enqueue"), release: load("family", "release"), depart: load("history", "depart"),
-		finish: load("history", "finish"), extend: load("extend"),
+		finish: load("history", "event", "listen", "finish"), extend: load("extend"),
 		overdue: load("overdue"), reap: load("reap"), audit: load("audit"),
 		policies: load("rules", "policies"), override: load("trail", "rules", "override"),
 		control: load("trail", "rules", "control"), zone: load("zone"),

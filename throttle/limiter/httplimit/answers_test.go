@@ -3,6 +3,7 @@ package httplimit_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -167,10 +168,7 @@ func TestCostsOfRequests(t *testing.T) {
 	var book logBook
 	m := middleware(t, httplimit.Config{
 		Limiter: inMemory(t, sevenSecondsIn, limiter.FixedWindow(10, time.Minute)), Now: at(sevenSecondsIn), Logger: book.logger(),
-		Cost: func(r *http.Request) int64 {
-			cost, _ := strconv.ParseInt(r.URL.Query().Get("cost"), 10, 64)
-			return cost
-		},
+		Cost: costOf,
 	})
 	s := serve(t, m.Handler(hello))
 	for _, tt := range []struct {
@@ -180,9 +178,9 @@ func TestCostsOfRequests(t *testing.T) {
 		detail     string
 	}{
 		{4, 200, "6", "", ""},
-		{11, 400, "6", "", "The request costs 11, more than the 10 that can ever pass at once."},
-		{0, 500, "6", "", "What the request costs could not be told."},
-		{-1, 500, "6", "", "What the request costs could not be told."},
+		{11, 400, "", "", "The request costs 11, more than the 10 that can ever pass at once."},
+		{0, 500, "", "", "What the request costs could not be told."},
+		{-1, 500, "", "", "What the request costs could not be told."},
 		{7, 429, "6", "33", "The limit is reached. Try again in 33 s."},
 		{6, 200, "0", "", ""},
 	} {
@@ -190,7 +188,11 @@ func TestCostsOfRequests(t *testing.T) {
 		require.Equal(t, tt.code, r.code, "cost %d", tt.cost)
 		require.Equal(t, tt.left, r.field("X-RateLimit-Remaining"), "cost %d", tt.cost)
 		require.Equal(t, tt.retry, r.field("Retry-After"), "cost %d", tt.cost)
-		hasRateFields(t, r)
+		if tt.left != "" {
+			hasRateFields(t, r)
+		} else {
+			hasNoRateFields(t, r)
+		}
 		if tt.detail != "" {
 			require.Equal(t, "application/problem+json", r.field("Content-Type"))
 			require.Contains(t, r.body, `"status":`+strconv.Itoa(tt.code))
@@ -199,6 +201,66 @@ func TestCostsOfRequests(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(book.String(), "\n"), "one line a second")
 	require.Contains(t, book.String(), `msg="cost of a request is below 1" limiter=api cost=0`)
+}
+
+func TestSkippedRequestsAreNotCountedAndHaveNoFields(t *testing.T) {
+	t.Parallel()
+	s := serve(t, middleware(t, httplimit.Config{
+		Limiter: inMemory(t, 0, limiter.FixedWindow(1, time.Minute)),
+		Skip:    func(r *http.Request) bool { return r.URL.Path == "/healthz" },
+		Cost: func(r *http.Request) int64 {
+			if r.URL.Path == "/healthz" {
+				return 0 // of which nobody must hear
+			}
+			return 1
+		},
+	}).Handler(hello))
+	health := func() {
+		for range 3 {
+			r := get(t, s, "/healthz")
+			require.Equal(t, http.StatusOK, r.code)
+			require.Equal(t, "hello", r.body)
+			hasNoRateFields(t, r)
+		}
+	}
+	health()
+	require.Equal(t, http.StatusOK, get(t, s, "/").code)
+	require.Equal(t, http.StatusTooManyRequests, get(t, s, "/").code)
+	health()
+}
+
+func TestDenyAnswersWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, middleware(t, httplimit.Config{
+		Limiter: inMemory(t, sevenSecondsIn, limiter.FixedWindow(1, time.Minute)), Now: at(sevenSecondsIn),
+		Cost: costOf,
+		Deny: func(w http.ResponseWriter, r *http.Request, p httplimit.Problem) {
+			if p.Status == http.StatusInternalServerError {
+				httplimit.WriteProblem(w, r, p)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(p.Status)
+			fmt.Fprintf(w, "<p>%s %v", p.Detail, p.Violated)
+		},
+	}).Handler(hello))
+	require.Equal(t, "hello", get(t, s, "/?cost=1").body)
+
+	denied := get(t, s, "/?cost=1")
+	require.Equal(t, http.StatusTooManyRequests, denied.code)
+	require.Equal(t, "text/html", denied.field("Content-Type"))
+	require.Equal(t, "33", denied.field("Retry-After"))
+	require.Equal(t, "<p>The limit is reached. Try again in 33 s. [api]", denied.body)
+	hasRateFields(t, denied)
+
+	costly := get(t, s, "/?cost=2")
+	require.Equal(t, http.StatusBadRequest, costly.code)
+	require.Equal(t, "<p>The request costs 2, more than the 1 that can ever pass at once. []", costly.body)
+	require.Empty(t, costly.field("Retry-After"))
+
+	broken := get(t, s, "/?cost=0")
+	require.Equal(t, http.StatusInternalServerError, broken.code)
+	require.Equal(t, "application/problem+json", broken.field("Content-Type"))
 }
 
 func TestRoutesWithEqualLimitsShareNothing(t *testing.T) {

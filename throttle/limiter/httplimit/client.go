@@ -26,6 +26,11 @@ func BearerToken(r *http.Request) string {
 
 // client is the key that the limiter knows the client of a request by.
 func (m *Middleware) client(r *http.Request) string {
+	if m.config.Key != nil {
+		if key := m.config.Key(r); key != "" {
+			return "own:" + hash(key)
+		}
+	}
 	if m.config.APIKey != nil {
 		if key := m.config.APIKey(r); key != "" {
 			return "key:" + hash(key)
@@ -45,14 +50,22 @@ func hash(secret string) string {
 	return hex.EncodeToString(sum[:sha256.Size/2])
 }
 
+// nat64 is the well-known prefix that a translator puts before IPv4 addresses (RFC 6052).
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
 // network is what tells an address from others: "198.51.100.7", "2001:db8:1:2::/64". All that have
-// no address, as those on a Unix socket, are one client, "unknown".
+// no address, as those on a Unix socket, are one client, "unknown". All behind a NAT64 would be another
+// one, a single /64, so the IPv4 address counts there. Only here: whether a proxy is trusted is
+// decided by the address as it came.
 func (m *Middleware) network(a netip.Addr) string {
 	switch {
 	case !a.IsValid():
 		return "unknown"
 	case a.Is4():
 		return a.String()
+	case nat64.Contains(a):
+		b := a.As16()
+		return netip.AddrFrom4([4]byte(b[12:])).String()
 	}
 	p, _ := a.Prefix(m.config.IPv6Prefix) // has no error for 0 to 128 bits
 	return p.String()

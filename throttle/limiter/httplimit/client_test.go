@@ -56,6 +56,32 @@ func TestAClientIsItsAPIKeyElseItsUserElseItsAddress(t *testing.T) {
 	}
 }
 
+func TestAKeyOfOnesOwnComesBeforeAllElse(t *testing.T) {
+	t.Parallel()
+	m := middleware(t, httplimit.Config{
+		Limiter: inMemory(t, 0, limiter.FixedWindow(1, time.Minute)),
+		Key:     func(r *http.Request) string { return r.Header.Get("X-Tenant") },
+		APIKey:  httplimit.APIKeyHeader("X-API-Key"),
+	})
+	for _, tt := range []struct{ tenant, key, want string }{
+		{"alice", "secret", "own:" + hashOfAlice},
+		{"alice", "", "own:" + hashOfAlice},
+		{"", "secret", "key:" + hashOfSecret},
+		{"", "", "ip:192.0.2.1"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("X-Tenant", tt.tenant)
+		r.Header.Set("X-API-Key", tt.key)
+		require.Equal(t, tt.want, m.ClientKey(r))
+	}
+
+	s := serve(t, m.Handler(hello))
+	for _, tenant := range []string{"a", "b"} {
+		require.Equal(t, http.StatusOK, get(t, s, "/", "X-Tenant", tenant, "X-API-Key", "1").code)
+		require.Equal(t, http.StatusTooManyRequests, get(t, s, "/", "X-Tenant", tenant, "X-API-Key", "2").code)
+	}
+}
+
 func prefixes(texts ...string) []netip.Prefix {
 	var list []netip.Prefix
 	for _, text := range texts {
@@ -80,6 +106,10 @@ func TestAddressOfAClient(t *testing.T) {
 		{"IPv6 of another length", nil, 56, "[2001:db8:1:2ff::6]:4711", nil, "2001:db8:1:200::/56"},
 		{"IPv6 to the last bit", nil, 128, "[2001:db8::6]:4711", nil, "2001:db8::6/128"},
 		{"IPv4 in IPv6", nil, 0, "[::ffff:203.0.113.9]:4711", nil, "203.0.113.9"},
+		{"IPv4 behind a NAT64", nil, 0, "[64:ff9b::203.0.113.9]:4711", nil, "203.0.113.9"},
+		{"IPv4 behind a NAT64, in hex", nil, 128, "[64:ff9b::cb00:7109]:4711", nil, "203.0.113.9"},
+		{"no NAT64, but its neighbour", nil, 0, "[64:ff9b::1:cb00:7109]:4711", nil, "64:ff9b::/64"},
+		{"the local prefix of NAT64", nil, 0, "[64:ff9b:1::cb00:7109]:4711", nil, "64:ff9b:1::/64"},
 		{"the zone is left out", nil, 128, "[fe80::1%eth0]:4711", nil, "fe80::1/128"},
 		{"a Unix socket", ten, 0, "@", []string{"198.51.100.7"}, "unknown"},
 
@@ -89,6 +119,9 @@ func TestAddressOfAClient(t *testing.T) {
 		{"lines are joined in order", ten, 0, "10.1.2.3:80", []string{"6.6.6.6", "198.51.100.7", "10.0.0.5,10.0.0.6"}, "198.51.100.7"},
 		{"a proxy in IPv6", ten, 0, "[fd00::1]:80", []string{"198.51.100.7"}, "198.51.100.7"},
 		{"a proxy as IPv4 in IPv6", ten, 0, "[::ffff:10.0.0.1]:80", []string{"198.51.100.7, ::ffff:10.0.0.2"}, "198.51.100.7"},
+		{"a proxy names a NAT64", ten, 0, "10.1.2.3:80", []string{"64:ff9b::198.51.100.7"}, "198.51.100.7"},
+		{"a NAT64 is no proxy", ten, 0, "[64:ff9b::10.1.2.3]:80", []string{"198.51.100.7"}, "10.1.2.3"},
+		{"unless it is named", prefixes("64:ff9b::/96"), 0, "[64:ff9b::10.1.2.3]:80", []string{"198.51.100.7"}, "198.51.100.7"},
 		{"a prefix as IPv4 in IPv6", prefixes("::ffff:10.0.0.0/104"), 0, "10.0.0.1:80", []string{"198.51.100.7"}, "198.51.100.7"},
 		{"a prefix with bits behind it", prefixes("10.9.9.9/8"), 0, "10.0.0.1:80", []string{"198.51.100.7"}, "198.51.100.7"},
 		{"entries with ports", ten, 0, "10.1.2.3:80", []string{"198.51.100.7:1234, 10.0.0.5:99"}, "198.51.100.7"},
@@ -131,7 +164,7 @@ func forwarded(peer string, lines ...string) *http.Request {
 // make it another one.
 func FuzzForwardedFor(f *testing.F) {
 	for _, seed := range []string{
-		"", ",", "6.6.6.6", "6.6.6.6, 10.0.0.1", " [::1]:80 ,x", "::ffff:10.0.0.1%z", "\x00\xff", "10.0.0.1,10.0.0.2\n10.0.0.3",
+		"", ",", "6.6.6.6", "6.6.6.6, 10.0.0.1", " [::1]:80 ,x", "::ffff:10.0.0.1%z", "\x00\xff", "10.0.0.1,10.0.0.2\n10.0.0.3", "64:ff9b::6.6.6.6",
 	} {
 		f.Add(seed)
 	}

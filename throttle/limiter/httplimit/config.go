@@ -45,9 +45,16 @@ type Config struct {
 	// depends on what is limited.
 	OnError OnError
 
+	// Skip tells the requests that pass unasked: they are charged nothing, and no fields are
+	// set. It is meant for health checks and the like, and comes before all else. nil: none.
+	Skip func(*http.Request) bool
 	// Cost tells what a request is charged, at least 1. nil stands for 1 each. It must not wait.
 	Cost func(*http.Request) int64
 
+	// Key tells the client of a request in whatever way is wanted, "" to leave it to APIKey, User
+	// and the address. Two requests with the same text share a limit: a tenant, or "tenant/route". It must not be
+	// made of what a client may choose freely. nil: all is left to those.
+	Key func(*http.Request) string
 	// APIKey tells the API key of a request, "" if it has none; see [APIKeyHeader] and
 	// [BearerToken]. It must return verified keys only, unless what stands before the middleware
 	// refuses all others: whoever may make up keys has as many limits as keys. nil: no keys.
@@ -62,7 +69,8 @@ type Config struct {
 	// Forwarded or X-Real-IP, is ever read. A prefix of 0 bits would trust the clients and is refused.
 	TrustedProxies []netip.Prefix
 	// IPv6Prefix is how many bits of an IPv6 address tell clients apart. 0 means 64, the
-	// network of one subscriber, who has all addresses in it; 32 to 128.
+	// network of one subscriber, who has all addresses in it; 32 to 128. Addresses in 64:ff9b::/96, the
+	// well-known prefix of NAT64, are taken for the IPv4 address in them.
 	IPv6Prefix int
 
 	// Timeout is how long the limiter may take until OnError decides. 0 means 100ms; 1ms to 1m.
@@ -72,7 +80,13 @@ type Config struct {
 	// requests wait up to Timeout for one to end, or if any of them is stuck not at all.
 	// 0 means 256; 1 to 65536.
 	MaxCalls int
-	// Logger is told of errors, in one line a second at most. nil: nobody is.
+	// Deny answers what is not let through. The rate limit fields, if there are any, and Retry-After
+	// are set by then. It has to send p.Status: if it sends nothing, net/http makes it an empty 200.
+	// nil means [WriteProblem].
+	Deny func(w http.ResponseWriter, r *http.Request, p Problem)
+	// Logger is told of errors: outages, and costs below 1, of each in one line a second at most. nil
+	// means slog.Default() as it is when the middleware is made, for with FailOpen an
+	// outage is seen nowhere else; a logger on slog.DiscardHandler is silent.
 	Logger *slog.Logger
 	// Now is the clock of X-RateLimit-Reset. nil means time.Now; it is for tests.
 	Now func() time.Time
@@ -90,7 +104,10 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Timeout, 100*time.Millisecond)
 	setDefault(&c.MaxCalls, 256)
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
+	}
+	if c.Deny == nil {
+		c.Deny = WriteProblem
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -17,17 +17,18 @@
 //
 // # Clients
 //
-// A client is known by its API key, else by its user, else by its IP address. API keys and users
-// reach the store, logs and errors only as a part of their SHA-256 hash. That hides what is
+// A client is known by what [Config].Key says, else by its API key, else by its user, else by its
+// IP address. The first three reach the store, logs and errors only as a part of their SHA-256 hash. That hides what is
 // hard to guess, such as a key; whoever reads the store can try out names of users.
 //
 // An API key that nobody has verified lets a caller choose who it is, and so have as many
 // limits as it can think of keys. [Config].APIKey must return verified keys only, or the
-// middleware must stand behind the one that authenticates. The same is true of [Config].User.
+// middleware must stand behind the one that authenticates. The same is true of [Config].User
+// and [Config].Key. What [Config].Skip names, such as health checks, is not limited at all.
 //
 // # Answers
 //
-// Every answer, whether allowed or denied, has these fields:
+// What the limiter decided, whether it allowed or denied, is answered with these fields:
 //
 //	X-RateLimit-Limit      most that can pass at once
 //	X-RateLimit-Remaining  how much is left
@@ -47,12 +48,15 @@
 // All fields are set before the next handler runs, which may change them. The ResponseWriter is
 // passed on as it is, so streams, Flusher and Hijacker work as without the middleware.
 //
-// What is not let through is answered with a problem (RFC 9457) as application/problem+json:
+// What is not let through is answered by [Config].Deny, or else with a problem (RFC 9457) as
+// application/problem+json:
 //
 //	429  denied: Retry-After, whole seconds, rounded up, at least 1, which is also the member retry_after
 //	400  the request costs more than can ever pass, so it is no use to try again
 //	503  the store did not answer, and the middleware fails closed; or the client's wait in a queue was cut short
 //	500  the Cost function returned less than 1
+//
+// Nothing is charged for a 400 or 500. The store is not asked, so these answers have no rate limit fields.
 //
 // # Outages
 //

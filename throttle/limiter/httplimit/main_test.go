@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -39,11 +40,14 @@ func named(t *testing.T, store limiter.Store, name string, rules ...limiter.Rule
 	return l
 }
 
-// middleware fails closed unless it is told otherwise.
+// middleware fails closed and is silent unless it is told otherwise.
 func middleware(t *testing.T, c httplimit.Config) *httplimit.Middleware {
 	t.Helper()
 	if c.OnError == 0 {
 		c.OnError = httplimit.FailClosed
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	m, err := httplimit.New(c)
 	require.NoError(t, err)
@@ -52,6 +56,12 @@ func middleware(t *testing.T, c httplimit.Config) *httplimit.Middleware {
 
 // hello is what stands behind the middleware.
 var hello = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
+
+// costOf is what a request says in its query: "/?cost=3".
+func costOf(r *http.Request) int64 {
+	cost, _ := strconv.ParseInt(r.URL.Query().Get("cost"), 10, 64)
+	return cost
+}
 
 func serve(t *testing.T, h http.Handler) *httptest.Server {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +17,8 @@ type Middleware struct {
 	config   Config
 	proxies  proxies
 	policies policies
-	log      slowLog
+	outages  slowLog // each message has its own second, so that none hides another
+	costs    slowLog
 
 	calls chan struct{} // holds one for each call under way
 	stuck atomic.Int64  // calls under way that were given up
@@ -37,8 +39,10 @@ func New(c Config) (*Middleware, error) {
 		return nil, err
 	}
 	return &Middleware{
-		config: c, proxies: trusted, policies: p, log: slowLog{logger: c.Logger},
-		calls: make(chan struct{}, c.MaxCalls),
+		config: c, proxies: trusted, policies: p,
+		outages: slowLog{logger: c.Logger, message: "limiter gave no answer"},
+		costs:   slowLog{logger: c.Logger, message: "cost of a request is below 1"},
+		calls:   make(chan struct{}, c.MaxCalls),
 	}, nil
 }
 
@@ -53,16 +57,19 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 
 // admit tells whether a request may go on; if not it has been answered.
 func (m *Middleware) admit(w http.ResponseWriter, r *http.Request) bool {
-	key, cost := m.client(r), int64(1)
+	if m.config.Skip != nil && m.config.Skip(r) {
+		return true
+	}
+	cost := int64(1)
 	if m.config.Cost != nil {
 		cost = m.config.Cost(r)
 	}
 	if cost < 1 {
-		m.log.error(r.Context(), "cost of a request is below 1", "limiter", m.config.Limiter.Name(), "cost", cost)
-		m.tellStanding(w, r, key)
-		answer(w, r, costBroken())
+		m.costs.error(r.Context(), "limiter", m.config.Limiter.Name(), "cost", cost)
+		m.refuse(w, r, costBroken())
 		return false
 	}
+	key := m.client(r)
 
 	// Before the call: what is counted from the decision is then never told a second too late
 	// for the time that the call took.
@@ -73,50 +80,40 @@ func (m *Middleware) admit(w http.ResponseWriter, r *http.Request) bool {
 	never := new(limiter.NeverError)
 	switch {
 	case errors.As(err, &never):
-		m.tellStanding(w, r, key)
-		answer(w, r, tooCostly(never))
+		m.refuse(w, r, tooCostly(never))
 		return false
 	case err != nil:
 		return m.outage(w, r, err)
 	case !result.Allowed:
 		m.policies.set(w.Header(), now, result)
-		answer(w, r, m.policies.denial(result, cost))
+		m.refuse(w, r, m.policies.denial(result, cost))
 		return false
 	}
 	m.policies.set(w.Header(), now, result)
 	if !wait(r.Context(), result.Delay) {
-		answer(w, r, cutShort())
+		m.refuse(w, r, cutShort())
 		return false
 	}
 	return true
 }
 
-// tellStanding sets the fields of a request that is refused for what it costs, and not charged.
-func (m *Middleware) tellStanding(w http.ResponseWriter, r *http.Request, key string) {
-	now := m.config.Now()
-	result, err := m.ask(r.Context(), func(ctx context.Context) (limiter.Result, error) {
-		return m.config.Limiter.Peek(ctx, key)
-	})
-	if err != nil {
-		m.logOutage(r.Context(), err)
-		return
-	}
-	m.policies.set(w.Header(), now, result)
-}
-
 // outage decides without the limiter.
 func (m *Middleware) outage(w http.ResponseWriter, r *http.Request, err error) bool {
-	m.logOutage(r.Context(), err)
+	m.outages.error(r.Context(),
+		"limiter", m.config.Limiter.Name(), "fails", m.config.OnError.String(), "error", err)
 	if m.config.OnError == FailOpen {
 		return true
 	}
-	answer(w, r, unavailable())
+	m.refuse(w, r, unavailable())
 	return false
 }
 
-func (m *Middleware) logOutage(ctx context.Context, err error) {
-	m.log.error(ctx, "limiter gave no answer",
-		"limiter", m.config.Limiter.Name(), "fails", m.config.OnError.String(), "error", err)
+// refuse answers a request that does not go on.
+func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, p Problem) {
+	if p.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(p.RetryAfter, 10))
+	}
+	m.config.Deny(w, r, p)
 }
 
 // wait blocks until a turn has come. It is false if the context ends before.

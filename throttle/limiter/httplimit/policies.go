@@ -30,7 +30,7 @@ func newPolicies(l *limiter.Limiter) (policies, error) {
 		item := httpsfv.NewItem(p.names[i])
 		item.Params.Add("q", quota)
 		item.Params.Add("w", window)
-		if paces(r) {
+		if !r.Algorithm().Windowed() {
 			item.Params.Add("weir-burst", r.Limit().Burst)
 		}
 		list = append(list, item)
@@ -38,16 +38,6 @@ func newPolicies(l *limiter.Limiter) (policies, error) {
 	var err error
 	p.field, err = httpsfv.Marshal(list)
 	return p, err
-}
-
-// paces tells the algorithms that have a rate and a burst from those that count in windows.
-func paces(r limiter.Rule) bool {
-	switch r.Algorithm() {
-	case limiter.FixedWindowAlgorithm, limiter.SlidingLogAlgorithm, limiter.SlidingCounterAlgorithm:
-		return false
-	default:
-		return true
-	}
 }
 
 // quota is the limit in whole seconds: the period rounded up, and what comes back in that time

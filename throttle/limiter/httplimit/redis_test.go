@@ -2,6 +2,8 @@ package httplimit_test
 
 import (
 	"context"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -212,6 +214,81 @@ func TestAPanicInTheClientOfTheStoreIsAnOutage(t *testing.T) {
 	s := serve(t, middleware(t, httplimit.Config{Limiter: onRedis(t, c, limiter.SlidingLog(1, time.Hour)), Logger: book.logger()}).Handler(hello))
 	require.Equal(t, http.StatusServiceUnavailable, get(t, s, "/").code)
 	require.Contains(t, book.String(), "panic: broken hook")
+}
+
+// The default logger belongs to the process: no other test runs meanwhile.
+func TestAnOutageIsLoggedWithoutALogger(t *testing.T) {
+	logger, output, flags := slog.Default(), log.Writer(), log.Flags()
+	defer func() {
+		slog.SetDefault(logger)
+		log.SetOutput(output) // which slog.SetDefault sets, and does not set back
+		log.SetFlags(flags)
+	}()
+	var book logBook
+	slog.SetDefault(book.logger())
+	for _, tt := range []struct {
+		logger *slog.Logger
+		lines  int
+	}{{nil, 1}, {slog.New(slog.DiscardHandler), 0}} {
+		before := strings.Count(book.String(), "\n")
+		m, err := httplimit.New(httplimit.Config{
+			Limiter: onRedis(t, broken(t), limiter.SlidingLog(1, time.Hour)), OnError: httplimit.FailOpen, Logger: tt.logger,
+		})
+		require.NoError(t, err)
+		w := httptest.NewRecorder()
+		m.Handler(hello).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Equal(t, tt.lines, strings.Count(book.String(), "\n")-before)
+	}
+	require.Contains(t, book.String(), `level=ERROR msg="limiter gave no answer" limiter=api fails=open`)
+}
+
+// An outage made every other message wait for a second that never came.
+func TestOneMessageHidesNoOther(t *testing.T) {
+	t.Parallel()
+	const outage, cost = `msg="limiter gave no answer"`, `msg="cost of a request is below 1"`
+	for name, paths := range map[string][]string{
+		"the outage first": {"/?cost=1", "/?cost=1", "/?cost=0"},
+		"the cost first":   {"/?cost=0", "/?cost=0", "/?cost=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var book logBook
+			m := middleware(t, httplimit.Config{
+				Limiter: onRedis(t, broken(t), limiter.SlidingLog(1, time.Hour)), Logger: book.logger(), Cost: costOf,
+			})
+			for _, path := range paths {
+				m.Handler(hello).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
+			}
+			require.Contains(t, book.String(), outage)
+			require.Contains(t, book.String(), cost)
+		})
+	}
+}
+
+func TestTheStoreIsNotAskedAboutRefusalsForCost(t *testing.T) {
+	t.Parallel()
+	var book logBook
+	s := serve(t, middleware(t, httplimit.Config{
+		Limiter: onRedis(t, broken(t), limiter.SlidingLog(10, time.Hour)), Logger: book.logger(), Cost: costOf,
+	}).Handler(hello))
+	for path, code := range map[string]int{
+		"/?cost=0": http.StatusInternalServerError, "/?cost=11": http.StatusBadRequest,
+	} {
+		r := get(t, s, path)
+		require.Equal(t, code, r.code)
+		hasNoRateFields(t, r)
+	}
+	require.NotContains(t, book.String(), "gave no answer")
+	require.Equal(t, http.StatusServiceUnavailable, get(t, s, "/?cost=10").code, "this one is asked about")
+	require.Contains(t, book.String(), "gave no answer")
+}
+
+// broken is a client that fails whenever it is used.
+func broken(t *testing.T) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	require.NoError(t, c.Close())
+	return c
 }
 
 // More requests than calls may be under way are no outage, so long as the calls end.

@@ -10,21 +10,22 @@ import (
 // logEvery is the shortest time between two lines: an outage is one of every request.
 const logEvery = time.Second
 
-// A slowLog leaves lines out that come too fast, and counts them.
+// A slowLog writes lines of one message. It leaves those out that come too fast, and counts them.
 type slowLog struct {
-	logger *slog.Logger
+	logger  *slog.Logger
+	message string
 
 	mu      sync.Mutex
 	last    time.Time
 	skipped int
 }
 
-func (l *slowLog) error(ctx context.Context, message string, attrs ...any) {
+func (l *slowLog) error(ctx context.Context, attrs ...any) {
 	skipped, ok := l.turn(time.Now())
 	if !ok {
 		return
 	}
-	l.logger.ErrorContext(ctx, message, append(attrs, "skipped", skipped)...)
+	l.logger.ErrorContext(ctx, l.message, append(attrs, "skipped", skipped)...)
 }
 
 // turn tells whether a line may be written now, and how many were not since the last one.

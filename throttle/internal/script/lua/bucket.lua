@@ -51,7 +51,7 @@ local function bucket(key)
   if b then return b end
   local v = redis.call('HMGET', SHARD .. 'b:' .. key,
     'level', 'at', 'policy', 'version', 'seq', 'backlog', 'out', 'own', 'hold', 'family', 'kin', 'home', 'ahead',
-    'runs', 'head', 'told')
+    'runs', 'head', 'told', 'said')
   b = {
     key = key,
     w = SHARD .. 'w:' .. key, d = SHARD .. 'd:' .. key,
@@ -62,6 +62,7 @@ local function bucket(key)
     out = math.max(0, finite(v[7]) or 0), own = v[8] or '',
     hold = v[9] or '', family = v[10] or '', home = finite(v[12]),
     head = v[15] or '', told = v[16] or '', had_head = v[15] or '', was_told = v[16] or '',
+    said = said.parse(v[17]), had_said = v[17] or '',
     resting = v[1] and not v[5], -- kept for its level alone, which expires
     below = 0,
   }

@@ -5,19 +5,28 @@
 --
 -- KEYS[1]     due set of the shard
 -- ARGV[1]     lead, µs
--- ARGV[2..]   groups of 8: key, id, release number, run number (0: released, never
---             departed), what becomes of it ("done", "retry", "dead" or "return"),
+-- ARGV[2..]   groups of 10: key, id, release number, run number (0: released, never
+--             departed), what becomes of it ("done", "retry", "dead", "refused" or "return"),
 --             delay of a retry in µs, why it failed, what the run cost (-1: what
---             it was charged)
+--             it was charged), how the call fared ("ok", "failed", "refused" or "": not told),
+--             how long the key should rest in µs (0: not told)
 -- Reply: for each job 1, or 0 if it was not held
 
 go_on_when_full()
+
+-- A job that was refused goes back to its place and has not tried: for a day at most, and if the policy
+-- listens at all.
+local function tries(b, r)
+  return b.more and b.more.say == 'x' or r.refused > 0 and now - r.refused > 86400000000
+end
+
 lead = tonumber(ARGV[1])
 local reply = {}
 
-for i = 2, #ARGV, 8 do
+for i = 2, #ARGV, 10 do
   local key, id, release, run = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
   local what, delay, reason, cost = ARGV[i + 4], tonumber(ARGV[i + 5]), ARGV[i + 6], tonumber(ARGV[i + 7])
+  local verdict, rest = ARGV[i + 8], tonumber(ARGV[i + 9])
   local b = bucket(key)
   local r = parse(redis.call('HGET', b.s, id))
   local state = run == 0 and 'r' or 'g'
@@ -31,12 +40,15 @@ for i = 2, #ARGV, 8 do
       local took = math.max(0, now - r.slot)
       b.run = b.run == 0 and took or b.run + (took - b.run) / 8
     end
-    if run > 0 and (what == 'retry' or what == 'return') and marked(r, 'l') then
+    if run > 0 then listen(b, r, verdict, rest) end
+    if what == 'refused' and tries(b, r) then what = 'retry' end
+    if run > 0 and (what == 'retry' or what == 'refused' or what == 'return') and marked(r, 'l') then
       what = 'cancelled'
     elseif what == 'retry' and r.deadline > 0 and now + delay >= r.deadline then
       what, reason = 'dead', 'its deadline is before the next attempt: ' .. reason
     end
     if what ~= 'return' then tally(what, 1) end
+    if what ~= 'refused' and what ~= 'return' then r.refused = 0 end
     if what == 'done' and b.more and b.more.keep then
       log_attempt(b, id, r, 'done', reason)
       bury(b, id, r, 'done', '')
@@ -48,6 +60,11 @@ for i = 2, #ARGV, 8 do
     elseif what == 'retry' then
       log_attempt(b, id, r, 'retry', reason)
       put_off_until(b, id, r, now + delay)
+    elseif what == 'refused' then
+      log_attempt(b, id, r, 'refused', reason)
+      r.attempt = math.max(0, r.attempt - 1)
+      if r.refused == 0 then r.refused = now end
+      rejoin(b, id, r)
     else
       if r.state == 'g' then r.attempt = math.max(0, r.attempt - 1) end
       rejoin(b, id, r)

@@ -1,6 +1,6 @@
 -- What a forecast of departures starts from: a bucket and its parents as they stand.
 --
--- For each from the key up a line of "level out paused cool ramped share flight run",
+-- For each from the key up a line of "level out paused cool ramped share flight run period burst",
 -- a line with its policy, and a line for each of its quotas: "window used" of a fixed
 -- one, "used instant cost instant cost …" of a sliding one that is near its limit.
 
@@ -50,6 +50,7 @@ local function outlook(b)
     local share = i > 1 and share_of(x, b.chain[i - 1]) or 1
     lines[#lines + 1] = exact(x.level) .. ' ' .. exact(x.out + x.below) .. ' ' .. (x.paused and 1 or 0) .. ' ' .. int(x.cool)
       .. ' ' .. int(x.ramped or 0) .. ' ' .. exact(share) .. ' ' .. int(x.flight) .. ' ' .. int(x.run)
+      .. ' ' .. int(x.period) .. ' ' .. int(x.burst)
     lines[#lines + 1] = x.policy
     for _, q in ipairs(load_quotas(x)) do
       if not q.sliding then

@@ -12,6 +12,10 @@
 --   most  [jobs that may wait, "r"(efuse), "o"(ldest goes) or "n"(ewest goes)]
 --   log   departures to keep in the history
 --   keep  µs that a job that is done is kept
+--   say   what the other side says is "x": ignored, or "a": heeded, and the rate adapts to it; without it, heeded
+--   floor [cost, per in µs], the lowest rate that it adapts to
+--   cut   circuit: [failures in a row, ratio of failures, µs that it rests, µs of failures until
+--         the key is paused]; each may be 0 for never, but the third
 -- Names are exact keys, patterns with one '*' for any text, or '*' for all keys. For
 -- one name the live policy wins over that of the config file.
 --
@@ -77,6 +81,9 @@ local function well_formed(more)
     if more[field] and not (type(more[field]) == 'number' and more[field] > 0) then return false end
   end
   if more.most and not (numbers({ more.most[1] }, 1, 1) and more.most[1] > 0 and OVERFLOWS[more.most[2]]) then return false end
+  if more.say and more.say ~= 'x' and more.say ~= 'a' then return false end
+  if more.floor and not (numbers(more.floor, 1, 2) and more.floor[1] > 0 and more.floor[2] > 0) then return false end
+  if more.cut and not (numbers(more.cut, 1, 4) and more.cut[3] > 0) then return false end
   return not more.ramp or numbers(more.ramp, 1, 2) and more.ramp[2] > 0
 end
 
@@ -207,7 +214,7 @@ end
 
 local function set_policy(b, text)
   local rate, period, burst, max = string.match(text, BASE)
-  b.rate, b.period, b.burst, b.max = tonumber(rate), tonumber(period), tonumber(burst), tonumber(max)
+  b.rate, b.policy_period, b.policy_burst, b.policy_max = tonumber(rate), tonumber(period), tonumber(burst), tonumber(max)
   b.policy, b.more = text, tail(text) or nil
 end
 
@@ -233,7 +240,7 @@ local function adopt(b)
   b.up = kin and kin.up
   b.weight, b.min = kin and kin.w or 1, kin and kin.min
   b.ordered = b.more and b.more.ord
-  if b.ordered then b.max = 1 end
+  b.max = b.ordered and 1 or b.policy_max
   b.paused, b.draining, b.cool = false, false, 0
   b.ramped = nil -- instant at which the ramp began
   if b.hold ~= '' then
@@ -246,4 +253,5 @@ local function adopt(b)
   else
     b.ramped = nil
   end
+  said.heed(b)
 end

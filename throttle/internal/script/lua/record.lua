@@ -5,10 +5,11 @@
 -- made to grow; release is the ms of the job's last release, made to grow, and run
 -- counts its departures: together they fence off whoever held it before, an earlier
 -- job of the same id included. Then, unless all of it is as usual,
--- "place priority expires deadline window marks name":
+-- "place priority expires deadline window refused marks name":
 --   place      in the line, if it is not seq: see place_of
 --   expires    instant after which it does not depart, 0: none; the deadline once it has
 --   window     µs for which its name is kept when it is done
+--   refused    instant since which its calls are refused and no attempts, 0: they are not
 --   marks      of "-", f: forced past the limit, l: the attempt that runs is the last,
 --              h: it has a log of attempts
 --   name       see names.lua
@@ -18,7 +19,7 @@
 
 local DEFAULT_POOL = 'weir'
 local RECORD = '^([wdrg]) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (%S+) (%S+)(.*)$'
-local MORE = '^ (%d+) (%d) (%d+) (%d+) (%d+) (%S+) (%S+)$'
+local MORE = '^ (%d+) (%d) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+)$'
 local AGEING = 60000000
 local LOGGED = 20
 
@@ -26,7 +27,7 @@ local function fresh(seq, cost, pool)
   return {
     state = 'w', cost = cost or 1, seq = seq, attempt = 0, release = 0, run = 0,
     token = '-', slot = 0, round = '-', pool = pool or DEFAULT_POOL,
-    place = seq, priority = 0, expires = 0, deadline = 0, window = 0, marks = '-', name = '-',
+    place = seq, priority = 0, expires = 0, deadline = 0, window = 0, refused = 0, marks = '-', name = '-',
   }
 end
 
@@ -37,10 +38,11 @@ local function parse(text)
   r.state, r.attempt, r.release, r.run = state, tonumber(attempt), tonumber(release), tonumber(run)
   r.token, r.slot, r.round = token, tonumber(slot), round
   if more ~= '' then
-    local place, priority, expires, deadline, window, marks, name = string.match(more, MORE)
+    local place, priority, expires, deadline, window, refused, marks, name = string.match(more, MORE)
     if place then
       r.place, r.priority, r.expires = tonumber(place), tonumber(priority), tonumber(expires)
-      r.deadline, r.window, r.marks, r.name = tonumber(deadline), tonumber(window), marks, name
+      r.deadline, r.window, r.refused = tonumber(deadline), tonumber(window), tonumber(refused)
+      r.marks, r.name = marks, name
     end
   end
   return r
@@ -48,15 +50,15 @@ end
 
 -- Whether there is more to a record than its first fields.
 local function special(r)
-  return r.place ~= r.seq or r.priority > 0 or r.expires > 0 or r.deadline > 0 or r.marks ~= '-' or r.name ~= '-'
+  return r.place ~= r.seq or r.priority > 0 or r.expires > 0 or r.deadline > 0 or r.refused > 0 or r.marks ~= '-' or r.name ~= '-'
 end
 
 local function encode(r)
   local text = string.format('%s %.0f %.0f %.0f %.0f %.0f %s %.0f %s %s',
     r.state, r.cost, r.seq, r.attempt, r.release, r.run, r.token, r.slot, r.round, r.pool)
   if not special(r) then return text end
-  return text .. string.format(' %.0f %.0f %.0f %.0f %.0f %s %s',
-    r.place, r.priority, r.expires, r.deadline, r.window, r.marks, r.name)
+  return text .. string.format(' %.0f %.0f %.0f %.0f %.0f %.0f %s %s',
+    r.place, r.priority, r.expires, r.deadline, r.window, r.refused, r.marks, r.name)
 end
 
 local function put(b, id, r) redis.call('HSET', b.s, id, encode(r)) end

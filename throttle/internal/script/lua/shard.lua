@@ -24,6 +24,7 @@
 --   stats          hash: counter -> number, see store.lua
 --   moving         set: key whose jobs belong to another shard
 --   trail          stream: who changed what
+--   events         stream: what became of keys and jobs, see event.lua
 --   b:KEY          hash: the bucket, see bucket.lua
 --   w:KEY          sorted set: waiting job -> its place in the line
 --   d:KEY          sorted set: delayed job -> instant at which it joins the line again

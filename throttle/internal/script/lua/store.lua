@@ -24,7 +24,9 @@ local function store(b)
       'own', b.own, 'hold', b.hold, 'family', b.family, 'runs', int(b.run) .. ' ' .. int(b.since))
     if b.head ~= b.had_head then redis.call('HSET', name, 'head', b.head) end
     if b.told ~= b.was_told then redis.call('HSET', name, 'told', b.told) end
-    b.had_head, b.was_told = b.head, b.told
+    local text = b.said and said.text(b.said) or ''
+    if text ~= b.had_said then redis.call('HSET', name, 'said', text) end
+    b.had_head, b.was_told, b.had_said = b.head, b.told, text
     if b.kin then redis.call('HSET', name, 'kin', kin_text(b)) end
     if b.ahead > 0 or b.changed > 0 then
       redis.call('HSET', name, 'ahead', exact(b.ahead) .. ' ' .. int(b.last_slot) .. ' ' .. int(b.changed))
@@ -41,6 +43,7 @@ local function store(b)
     keep = math.max(keep, quota_rest(b, q))
     q.changed = true
   end
+  if b.said then keep = math.max(keep, said.worth(b.said)) end
   redis.call('DEL', name, b.w, b.d, b.s, b.f, b.a)
   redis.call('ZREM', DUE, b.key)
   if keep > 0 then
@@ -51,6 +54,7 @@ local function store(b)
     end
     if b.kin then redis.call('HSET', name, 'kin', kin_text(b)) end
     if b.told ~= '' then redis.call('HSET', name, 'told', b.told) end
+    if b.said then redis.call('HSET', name, 'said', said.text(b.said)) end
     store_quotas(b, name)
     redis.call('PEXPIRE', name, int(math.ceil(keep / 1000) + 1000))
   end
