@@ -27,6 +27,7 @@ var scenarios = []scenario{
 	{"lost workers", lostWorkers},
 	{"settling", onRedis(settling)},
 	{"quotas", onRedis(quotas)},
+	{"an unknown limit", onRedis(unknownLimit)},
 	{"estimates", onRedis(estimates)},
 	{"estimates across changes", onRedis(changes)},
 	{"priorities", onRedis(priorities)},
