@@ -23,7 +23,8 @@ func (q *Queue) Pause(ctx context.Context, names ...string) error {
 }
 
 // Resume ends Pause, Drain and CoolDown under these names. What waits then leaves at
-// burst + rate × time, or along the ramp of its policy.
+// burst + rate × time, or along the ramp of its policy. A key that rests since the other side of its calls said so, whose circuit
+// is open or that is disabled goes on as well, if it is named exactly.
 func (q *Queue) Resume(ctx context.Context, names ...string) error {
 	return q.control(ctx, script.Resume, time.Time{}, names)
 }

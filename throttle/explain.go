@@ -19,6 +19,8 @@ const (
 	ByParent   Cause = "parent"    // its siblings' turn
 	ByPause    Cause = "pause"     // until Resume
 	ByCoolDown Cause = "cooldown"  // until the cool-down ends
+	ByCircuit  Cause = "circuit"   // its calls fail: until one is tried again
+	ByDisabled Cause = "disabled"  // its calls failed for too long: until Resume of the key
 	ByHours    Cause = "hours"     // outside of the policy's hours
 	ByInFlight Cause = "in_flight" // the most jobs are in flight: until one ends
 	ByOrder    Cause = "order"     // the key is ordered, and an earlier job has not ended
@@ -45,6 +47,8 @@ type Explanation struct {
 	Until            time.Time // when it lets go, by the clock of Redis; zero if only an event can tell
 	Paused, Draining bool
 	CoolUntil        time.Time // zero if it does not cool down
+	// Limit is that of the key as it is now: one that adapts may be below its policy's.
+	Limit Limit
 	// Chain is the key and its parents, from the key up.
 	Chain []Link
 	// Candidates are the policies that could govern the key, in the order of their
@@ -113,10 +117,13 @@ func explanation(key string, e script.Explanation) (Explanation, error) {
 	if e.CoolUntil > 0 {
 		out.CoolUntil = time.UnixMicro(e.CoolUntil)
 	}
-	for _, l := range e.Chain {
+	for i, l := range e.Chain {
 		p, err := policyFromText(l.Key, l.Policy)
 		if err != nil {
 			return Explanation{}, fmt.Errorf("explain key %q: %w", key, err)
+		}
+		if i == 0 {
+			out.Limit = Limit{Rate: p.Limit.Rate, Period: microseconds(e.Period), Burst: e.Burst}
 		}
 		out.Chain = append(out.Chain, Link{Key: l.Key, Policy: p, Level: float64(l.MicroLevel) / 1e6})
 	}

@@ -35,6 +35,9 @@ func wholePolicy() Policy {
 		Overflow:   DropOldest,
 		History:    5000,
 		KeepDone:   24 * time.Hour,
+		Listen:     Adapt,
+		Floor:      Rate{Cost: 1, Per: time.Minute},
+		Circuit:    &Circuit{Failures: 5, Ratio: 0.5, Rest: time.Minute, Disable: 24 * time.Hour},
 	}
 }
 
@@ -58,6 +61,12 @@ func TestPolicyBounds(t *testing.T) {
 		func(p *Policy) { p.MaxWaiting, p.History = MaxWaitingBound, MaxHistory },
 		func(p *Policy) { p.MaxWaiting, p.Overflow, p.History = 1, DropNewest, 1 },
 		func(p *Policy) { p.Overflow = "" },
+		func(p *Policy) { p.Floor, p.Circuit = Rate{}, nil },
+		func(p *Policy) { p.Listen, p.Floor = Obey, Rate{} },
+		func(p *Policy) { p.Listen, p.Floor = Ignore, Rate{} },
+		func(p *Policy) { p.Floor = Rate{1200, time.Minute} },
+		func(p *Policy) { *p.Circuit = Circuit{Failures: MaxFailures} },
+		func(p *Policy) { *p.Circuit = Circuit{Ratio: 1, Rest: MinRest, Disable: MaxDisable} },
 		func(p *Policy) { p.MaxWaiting, p.Overflow = 0, "" },
 	} {
 		p := wholePolicy()

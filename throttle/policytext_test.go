@@ -23,7 +23,8 @@ func TestPolicyText(t *testing.T) {
 			`"up":"account 1","w":3,"min":[2,60000000],` +
 			`"open":["America/New_York",0,120,540,1080,1980,2520,3420,3960,4860,5400,6300,6840,8520,8760,9960,10080],` +
 			`"days":["mon-fri 09:00-18:00","sat,sun 22:00-02:00"],"ramp":[0.1,600000000],` +
-			`"ord":true,"age":30000000,"ttl":172800000000,"most":[1000,"o"],"log":5000,"keep":86400000000}`: wholePolicy(),
+			`"ord":true,"age":30000000,"ttl":172800000000,"most":[1000,"o"],"log":5000,"keep":86400000000,` +
+			`"say":"a","floor":[1,60000000],"cut":[5,0.5,60000000,86400000000]}`: wholePolicy(),
 		`10 1000000 1 100 {"up":"a"}`:                   with(func(p *Policy) { p.Parent = "a" }),
 		`10 1000000 1 100 {"up":"a","min":[1,1000000]}`: with(func(p *Policy) { p.Parent, p.Weight, p.Minimum = "a", 1, Rate{1, time.Second} }),
 		`10 1000000 1 100 {"open":["",0,10080],"days":["00:00-24:00"]}`: with(func(p *Policy) {
@@ -36,6 +37,9 @@ func TestPolicyText(t *testing.T) {
 		`10 1000000 1 100 {"ttl":315360000000000}`:           with(func(p *Policy) { p.JobTTL = MaxTTL }),
 		`10 1000000 1 100 {"most":[1,"r"]}`:                  with(func(p *Policy) { p.MaxWaiting = 1 }),
 		`10 1000000 1 100 {"most":[1000000000,"n"],"log":1}`: with(func(p *Policy) { p.MaxWaiting, p.Overflow, p.History = MaxWaitingBound, DropNewest, 1 }),
+		`10 1000000 1 100 {"say":"x"}`:                       with(func(p *Policy) { p.Listen = Ignore }),
+		`10 1000000 1 100 {"say":"a","floor":[1,1000000]}`:   with(func(p *Policy) { p.Listen, p.Floor = Adapt, Rate{1, time.Second} }),
+		`10 1000000 1 100 {"cut":[3,0.5,30000000,0]}`:        with(func(p *Policy) { p.Circuit = &Circuit{Failures: 3, Ratio: 0.5} }),
 		`10 1000000 1 100 {"keep":1000000}`:                  with(func(p *Policy) { p.KeepDone = MinKeepDone }),
 	} {
 		require.NoError(t, p.Validate())
@@ -91,6 +95,16 @@ func drawWaiting(t *rapid.T, p *Policy) {
 	p.JobTTL = span(MinTTL, MaxTTL, "job ttl")
 	p.History = rapid.IntRange(0, MaxHistory).Draw(t, "history")
 	p.KeepDone = span(MinKeepDone, MaxKeepDone, "keep done")
+	p.Listen = rapid.SampledFrom([]Listening{"", Ignore, Adapt}).Draw(t, "listen")
+	if p.Listen == Adapt && rapid.Bool().Draw(t, "floored") {
+		p.Floor = p.rate()
+	}
+	if rapid.Bool().Draw(t, "circuit") {
+		p.Circuit = &Circuit{
+			Failures: rapid.IntRange(1, MaxFailures).Draw(t, "failures"), Ratio: rapid.Float64Range(0, 1).Draw(t, "ratio"),
+			Rest: max(MinRest, span(MinRest, MaxRest, "rest")), Disable: span(MinRest, MaxDisable, "disable"),
+		}
+	}
 	if rapid.Bool().Draw(t, "bounded") {
 		p.MaxWaiting = rapid.Int64Range(1, MaxWaitingBound).Draw(t, "max waiting")
 		p.Overflow = rapid.SampledFrom([]Overflow{"", Refuse, DropOldest, DropNewest}).Draw(t, "overflow")

@@ -164,3 +164,41 @@ func TestACircuitOpensAndCloses(t *testing.T) {
 	require.GreaterOrEqual(t, gap(42), 4*rest-20*time.Millisecond, "the second one too")
 	require.Less(t, gap(44), rest, "the third one did not")
 }
+
+// A key whose calls fail for too long is paused, with all its jobs, until somebody resumes it.
+func TestAKeyIsDisabled(t *testing.T) {
+	s := newSystem(t)
+	require.NoError(t, s.queue.SetPolicy(t.Context(), throttle.Policy{
+		Key: "k", Limit: throttle.Limit{Rate: 100, Period: time.Second, Burst: 1},
+		Circuit: &throttle.Circuit{Failures: 3, Rest: 20 * time.Millisecond, Disable: 500 * time.Millisecond},
+	}))
+	var mended sync.Map
+	c := newCallee(func(string, int, worker.Info) (worker.Feedback, error) {
+		if _, ok := mended.Load("k"); ok {
+			return worker.Feedback{Fared: throttle.Succeeded}, nil
+		}
+		return worker.Feedback{Fared: throttle.Failed}, fmt.Errorf("500")
+	})
+	s.schedule()
+	s.work(worker.Config{Retry: worker.RetryPolicy{Base: time.Millisecond, Cap: time.Millisecond, MaxAttempts: 1000}}, c.ProcessTask)
+	s.enqueue(jobs("k", 20)...)
+	explained := func() throttle.Explanation {
+		e, err := s.queue.Explain(t.Context(), "k")
+		require.NoError(t, err)
+		return e
+	}
+	require.Eventually(t, func() bool { return explained().Cause == throttle.ByCircuit }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { e := explained(); return e.Cause == throttle.ByDisabled && e.InFlight == 0 }, patience, 10*time.Millisecond)
+	e := explained()
+	require.True(t, e.Paused)
+	require.EqualValues(t, 20, e.Waiting+e.Delayed, "the jobs are kept")
+	before := len(c.of("k"))
+	require.Less(t, before, 20, "one at a time was tried")
+	mended.Store("k", true)
+	require.NoError(t, s.queue.Resume(t.Context(), "k"))
+	require.Eventually(t, func() bool {
+		e := explained()
+		return e.Waiting+e.Delayed+e.InFlight == 0
+	}, patience, 10*time.Millisecond)
+	require.Len(t, c.of("k"), before+20)
+}

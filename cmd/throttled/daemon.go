@@ -258,7 +258,7 @@ func (d *daemon) parts() (parts []part, err error) {
 		if err != nil {
 			return nil, fail(exitFailed, "worker: %w", err)
 		}
-		calls := httpjob.NewHandler(httpjob.Config{})
+		calls := httpjob.NewHandler(d.settings.config.HTTP.Handler())
 		d.onClose(calls.CloseIdleConnections)
 		handlers := asynq.NewServeMux()
 		handlers.Handle(httpjob.Type, calls)

@@ -15,7 +15,7 @@ import (
 func buried(t *testing.T, r *throttletest.Redis, jobs map[string][]string) {
 	t.Helper()
 	q := openAt(t, r)
-	s := begin(nil, "serve", "--listen", "none", "--redis", r.URL())
+	s := begin(nil, "serve", "--listen", "none", "--allow-network", "127.0.0.0/8", "--redis", r.URL())
 	n := int64(0)
 	for key, ids := range jobs {
 		for _, id := range ids {

@@ -67,6 +67,9 @@ func (c *conn) printExplanation(e throttle.Explanation, asked bool) error {
 	if holds := holdsOf(e, e.At); holds != "" {
 		rows = append(rows, []string{"held", holds})
 	}
+	if l := e.Limit; len(e.Chain) > 0 && l != e.Chain[0].Policy.Limit {
+		rows = append(rows, []string{"adapted", fmt.Sprintf("to %.3g/s, burst %d, as the other side has it", float64(l.Rate)/l.Period.Seconds(), l.Burst)})
+	}
 	if err := c.table(rows); err != nil {
 		return err
 	}
@@ -120,6 +123,8 @@ func whatHolds(e throttle.Explanation, now time.Time, asked bool) string {
 		throttle.ByParent:   "waits for its turn under " + holder,
 		throttle.ByPause:    "is kept by a pause, at " + holder,
 		throttle.ByCoolDown: "waits for the end of a cool-down, at " + holder,
+		throttle.ByCircuit:  "waits, as calls of " + holder + " fail, for one to be tried again",
+		throttle.ByDisabled: "is kept, as calls of " + holder + " failed for too long: throttled resume " + holder + " ends it",
 		throttle.ByHours:    "waits for the hours of " + holder,
 		throttle.ByInFlight: "waits for one in flight to end, at " + holder,
 		throttle.ByOrder: "waits for an earlier job to end, as " + holder +

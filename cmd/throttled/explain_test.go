@@ -51,12 +51,12 @@ func TestExplain(t *testing.T) {
 	}, got)
 	require.Len(t, candidates, 5)
 	require.Equal(t, map[string]any{
-		"in_force": false, "key": "a*", "source": "file", "rate": "1/m", "burst": 1.0, "max_in_flight": 100.0, "ageing": "1m",
+		"in_force": false, "key": "a*", "source": "file", "rate": "1/m", "burst": 1.0, "max_in_flight": 100.0, "ageing": "1m", "listen": "obey",
 	}, candidates[2])
 	require.Equal(t, true, candidates[0].(map[string]any)["in_force"])
 	require.Len(t, chain, 2)
 	require.Equal(t, map[string]any{
-		"key": "acme", "level": 0.0, "policy": map[string]any{"key": "acme", "rate": "50/s", "burst": 1.0, "max_in_flight": 100.0, "ageing": "1m"},
+		"key": "acme", "level": 0.0, "policy": map[string]any{"key": "acme", "rate": "50/s", "burst": 1.0, "max_in_flight": 100.0, "ageing": "1m", "listen": "obey"},
 	}, chain[1])
 }
 

@@ -46,7 +46,7 @@ func TestKeys(t *testing.T) {
 	}
 	require.Equal(t, map[string]any{
 		"key": "slow", "waiting": 3.0, "delayed": 0.0, "in_flight": 0.0, "kept": 0.0, "level": 0.0, "backlog": 3.0,
-		"policy": map[string]any{"key": "slow", "rate": "1/h", "burst": 2.0, "max_in_flight": 100.0, "ageing": "1m"},
+		"policy": map[string]any{"key": "slow", "rate": "1/h", "burst": 2.0, "max_in_flight": 100.0, "ageing": "1m", "listen": "obey"},
 	}, got)
 	require.Contains(t, ask(t, r, "keys", "late*", "--json"), `"waiting":0,"delayed":1,"in_flight":0,"kept":0,"level":0,"backlog":0,"oldest_seconds":0,"policy":`)
 }

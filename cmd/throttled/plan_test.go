@@ -48,7 +48,7 @@ func TestPlanWithoutRedis(t *testing.T) {
 		`10000  100%   2026-12-01T06:08:19.750Z  8m19.75s`,
 	), planned6(t, "--rate", "20/s", "--burst", "5", "--jobs", "10000"))
 
-	require.Equal(t, text(`{"policies":[{"key":"*","rate":"1/h","burst":1,"max_in_flight":100,"ageing":"1m"}],"jobs":2,"cost":3,`+
+	require.Equal(t, text(`{"policies":[{"key":"*","rate":"1/h","burst":1,"max_in_flight":100,"ageing":"1m","listen":"obey"}],"jobs":2,"cost":3,`+
 		`"start":"2026-12-01T06:00:00.000Z","first":"2026-12-01T06:00:00.000Z","last":"2026-12-01T09:00:00.000Z","seconds":10800,`+
 		`"steps":[{"jobs":0,"at":"2026-12-01T06:00:00.000Z","seconds":0},{"jobs":1,"at":"2026-12-01T06:00:00.000Z","seconds":0},`+
 		`{"jobs":2,"at":"2026-12-01T09:00:00.000Z","seconds":10800}]}`), planned6(t, "--rate", "1/h", "--jobs", "2", "--cost", "3", "--json"))

@@ -66,12 +66,12 @@ func TestPolicyList(t *testing.T) {
 		`acme-*      file            20/s  5      7              1000/h sliding, 9000/d fixed Europe/Berlin  acme    2       1/s      mon-fri 09:00-18:00, sat 10:00-12:00 Europe/Berlin  10% 5m  -`,
 	), ask(t, r, "policy", "list"))
 	require.Equal(t, text(
-		`{"key":"*","source":"live","rate":"1/m","burst":1,"max_in_flight":100,"ageing":"1m","replaced":false}`,
-		`{"key":"a\u001b[2J","source":"live","rate":"1/h","burst":1,"max_in_flight":100,"ageing":"1m","replaced":false}`,
-		`{"key":"acme","source":"live","rate":"40/s","burst":1,"max_in_flight":100,"ageing":"1m","replaced":false}`,
-		`{"key":"acme","source":"file","rate":"50/s","burst":1,"max_in_flight":100,"ageing":"1m","replaced":true}`,
+		`{"key":"*","source":"live","rate":"1/m","burst":1,"max_in_flight":100,"ageing":"1m","listen":"obey","replaced":false}`,
+		`{"key":"a\u001b[2J","source":"live","rate":"1/h","burst":1,"max_in_flight":100,"ageing":"1m","listen":"obey","replaced":false}`,
+		`{"key":"acme","source":"live","rate":"40/s","burst":1,"max_in_flight":100,"ageing":"1m","listen":"obey","replaced":false}`,
+		`{"key":"acme","source":"file","rate":"50/s","burst":1,"max_in_flight":100,"ageing":"1m","listen":"obey","replaced":true}`,
 		`{"key":"acme-*","source":"file","rate":"20/s","burst":5,"max_in_flight":7,"quotas":[{"limit":1000,"per":"1h","window":"sliding"},{"limit":9000,"per":"24h","window":"fixed","zone":"Europe/Berlin"}],`+
-			`"parent":"acme","weight":2,"minimum":"1/s","hours":{"zone":"Europe/Berlin","open":["mon-fri 09:00-18:00","sat 10:00-12:00"]},"ramp":{"from":"10%","over":"5m"},"ageing":"1m","replaced":false}`,
+			`"parent":"acme","weight":2,"minimum":"1/s","hours":{"zone":"Europe/Berlin","open":["mon-fri 09:00-18:00","sat 10:00-12:00"]},"ramp":{"from":"10%","over":"5m"},"ageing":"1m","listen":"obey","replaced":false}`,
 	), ask(t, r, "policy", "list", "--json"))
 }
 
@@ -97,9 +97,12 @@ func TestPolicyGet(t *testing.T) {
 		"overflow       -",
 		"history        -",
 		"keep_done      -",
+		"listen         obey",
+		"floor          -",
+		"circuit        -",
 	), ask(t, r, "policy", "get", "acme-7"))
 	require.Equal(t, text(
-		`{"governs":"other","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100,"ageing":"1m"}`,
+		`{"governs":"other","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100,"ageing":"1m","listen":"obey"}`,
 	), ask(t, r, "policy", "get", "other", "--json"))
 	require.Contains(t, ask(t, r, "policy", "get", "acme-*"), "policy         acme-* (file)\n", "a pattern has the policy under its own name")
 	require.Contains(t, ask(t, r, "policy", "get", "x"+c1), `key            "x\u009b2J"`)
@@ -124,9 +127,12 @@ func TestPoliciesOfWaiting(t *testing.T) {
 		"overflow       drop_oldest",
 		"history        5000",
 		"keep_done      24h",
+		"listen         obey",
+		"floor          -",
+		"circuit        -",
 	))
 	require.Equal(t, text(`{"governs":"crm","key":"crm","source":"file","rate":"5/s","burst":1,"max_in_flight":100,`+
-		`"ordered":true,"ageing":"30s","job_ttl":"48h","max_waiting":1000,"overflow":"drop_oldest","history":5000,"keep_done":"24h"}`),
+		`"ordered":true,"ageing":"30s","job_ttl":"48h","max_waiting":1000,"overflow":"drop_oldest","history":5000,"keep_done":"24h","listen":"obey"}`),
 		ask(t, r, "policy", "get", "crm", "--json"))
 	require.Empty(t, ask(t, r, "policy", "diff", "--config", configFile(t, waitingPolicies)))
 
@@ -190,7 +196,7 @@ func TestPolicySetChangesOnlyWhatItIsTold(t *testing.T) {
 	} {
 		require.Equal(t, step.want, set(step.args...))
 	}
-	require.Equal(t, text(`{"governs":"k","key":"k","source":"live","rate":"3/m","burst":1,"max_in_flight":100,"ageing":"1m"}`), set("k", "--rate", "3/m", "--json"))
+	require.Equal(t, text(`{"governs":"k","key":"k","source":"live","rate":"3/m","burst":1,"max_in_flight":100,"ageing":"1m","listen":"obey"}`), set("k", "--rate", "3/m", "--json"))
 	require.Contains(t, ask(t, r, "policy", "get", "k"), "k (live)\nrate           3/m\n", "it is stored")
 	require.Contains(t, ask(t, r, "policy", "get", "acme-8"), "max_in_flight  8\n")
 }
@@ -237,8 +243,8 @@ func TestPolicyRemove(t *testing.T) {
 	ask(t, r, "policy", "set", "x*", "--rate", "7/s")
 	require.Equal(t, "k: live policy removed, governed by k (file) now: rate 5/s, burst 1, max_in_flight 100\n", ask(t, r, "policy", "remove", "k"))
 	require.Equal(t, "k: there was no live policy, governed by k (file): rate 5/s, burst 1, max_in_flight 100\n", ask(t, r, "policy", "remove", "k"))
-	require.Equal(t, text(`{"removed":true,"governs":"x*","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100,"ageing":"1m"}`), ask(t, r, "policy", "remove", "x*", "--json"))
-	require.Equal(t, text(`{"removed":false,"governs":"x*","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100,"ageing":"1m"}`), ask(t, r, "policy", "remove", "x*", "--json"))
+	require.Equal(t, text(`{"removed":true,"governs":"x*","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100,"ageing":"1m","listen":"obey"}`), ask(t, r, "policy", "remove", "x*", "--json"))
+	require.Equal(t, text(`{"removed":false,"governs":"x*","key":"*","source":"built in","rate":"10/s","burst":1,"max_in_flight":100,"ageing":"1m","listen":"obey"}`), ask(t, r, "policy", "remove", "x*", "--json"))
 
 	ask(t, r, "policy", "set", "up", "--rate", "1/s")
 	ask(t, r, "policy", "set", "child", "--parent", "up")
@@ -302,4 +308,39 @@ func TestPolicyDiffUsesTheRedisOfTheFile(t *testing.T) {
 	require.Equal(t, exitRedis, s.exit(t, patience))
 	require.Contains(t, s.stderr.String(), "throttled.yaml:1:8: cannot use redis://127.0.0.1:1")
 	require.Zero(t, run(context.Background(), []string{"policy", "diff", "--redis", r.URL(), "--config", file}, os.Getenv, &s.stdout, &s.stderr, nil))
+}
+
+func TestPoliciesOfListening(t *testing.T) {
+	r := throttletest.StartRedis(t)
+	const begin = "crm (live): rate 5/s, burst 1, max_in_flight 100"
+	for _, step := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--rate", "5/s", "--listen", "adapt", "--floor", "1/m"}, ", listen adapt, floor 1/m"},
+		{[]string{"--no-floor"}, ", listen adapt"},
+		{[]string{"--floor", "2/s"}, ", listen adapt, floor 2/s"},
+		{[]string{"--listen", "off"}, ", listen off"},
+		{[]string{"--listen", "obey", "--circuit-failures", "5"}, ", circuit 5 failures, rest 30s"},
+		{[]string{"--circuit-ratio", "50%", "--circuit-rest", "1m", "--circuit-disable", "24h"}, ", circuit 5 failures or 50%, rest 1m, disable 24h"},
+		{[]string{"--circuit-failures", "0"}, ", circuit 50%, rest 1m, disable 24h"},
+		{[]string{"--no-circuit"}, ""},
+	} {
+		require.Equal(t, begin+step.want+"\n", ask(t, r, append([]string{"policy", "set", "crm"}, step.args...)...))
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--listen", "never"}, `--listen "never" is not allowed: want off, obey or adapt`},
+		{[]string{"--floor", "1/s"}, "floor"},
+		{[]string{"--listen", "adapt", "--floor", "6/s"}, "floor"},
+		{[]string{"--circuit-rest", "1s"}, "failures"},
+		{[]string{"--circuit-ratio", "100%"}, `--circuit-ratio "100%" is not allowed`},
+		{[]string{"--circuit-failures", "1", "--no-circuit"}, "exclude each other"},
+	} {
+		code, _, stderr := try(t, r, append([]string{"policy", "set", "crm"}, c.args...)...)
+		require.NotZero(t, code, "%v", c.args)
+		require.Contains(t, stderr, c.want, "%v", c.args)
+	}
 }

@@ -19,7 +19,8 @@ type policyFlags struct {
 	inFlight, weight                  int
 	quotas, open                      []string
 
-	waiting waitingFlags
+	waiting   waitingFlags
+	listening listeningFlags
 
 	noQuotas, noParent, noMinimum, noHours, noRamp bool
 }
@@ -36,6 +37,7 @@ func (f *policyFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.zone, "zone", "", "time `ZONE` whose clocks --open goes by, such as Europe/Berlin (default that of the present hours, or UTC)")
 	set.StringVar(&f.ramp, "ramp", "", "`'PERCENT DURATION'`, such as '10% 5m': the share of the rate that jobs leave at after a pause, a cool-down or an outage, and how long until it is all of it")
 	f.waiting.register(set)
+	f.listening.register(set)
 	set.BoolVar(&f.noQuotas, "no-quotas", false, "have no quotas")
 	set.BoolVar(&f.noParent, "no-parent", false, "have no parent, and so no weight and no minimum")
 	set.BoolVar(&f.noMinimum, "no-minimum", false, "have no minimum")
@@ -46,7 +48,8 @@ func (f *policyFlags) register(set *pflag.FlagSet) {
 // exclusive are flags that cannot go together.
 var exclusive = [][2]string{
 	{"quota", "no-quotas"}, {"parent", "no-parent"}, {"weight", "no-parent"}, {"minimum", "no-parent"},
-	{"minimum", "no-minimum"}, {"open", "no-hours"}, {"zone", "no-hours"}, {"ramp", "no-ramp"},
+	{"minimum", "no-minimum"}, {"open", "no-hours"}, {"zone", "no-hours"}, {"ramp", "no-ramp"}, {"floor", "no-floor"},
+	{"circuit-failures", "no-circuit"}, {"circuit-ratio", "no-circuit"}, {"circuit-rest", "no-circuit"}, {"circuit-disable", "no-circuit"},
 }
 
 // An edit is a change to a policy that flags ask for.
@@ -66,7 +69,7 @@ func (f *policyFlags) edits(changed func(flag string) bool) (edits []edit, err e
 			return nil, fmt.Errorf("--%s and --%s exclude each other: give one of them", pair[0], pair[1])
 		}
 	}
-	for _, read := range append(f.waiting.edits(), []flagEdit{
+	for _, read := range append(append(f.waiting.edits(), f.listening.edits()...), []flagEdit{
 		{"rate", f.editRate}, {"burst", f.editBurst}, {"max-in-flight", f.editInFlight},
 		{"quota", f.editQuotas}, {"parent", f.editParent}, {"weight", f.editWeight}, {"minimum", f.editMinimum},
 		{"open", f.editOpen}, {"zone", f.editZone}, {"ramp", f.editRamp},

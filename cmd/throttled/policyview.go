@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,32 @@ type policyView struct {
 	Overflow    string      `json:"overflow,omitempty"`
 	History     int         `json:"history,omitempty"`
 	KeepDone    string      `json:"keep_done,omitempty"`
+
+	Listen  string       `json:"listen"`
+	Floor   string       `json:"floor,omitempty"`
+	Circuit *circuitView `json:"circuit,omitempty"`
+}
+
+type circuitView struct {
+	Failures int    `json:"failures,omitempty"`
+	Ratio    string `json:"ratio,omitempty"`
+	Rest     string `json:"rest"`
+	Disable  string `json:"disable,omitempty"`
+}
+
+func (c circuitView) String() string {
+	parts := []string{}
+	if c.Failures > 0 {
+		parts = append(parts, fmt.Sprintf("%d failures", c.Failures))
+	}
+	if c.Ratio != "" {
+		parts = append(parts, c.Ratio)
+	}
+	text := strings.Join(parts, " or ") + ", rest " + c.Rest
+	if c.Disable != "" {
+		text += ", disable " + c.Disable
+	}
+	return text
 }
 
 type quotaView struct {
@@ -62,6 +89,13 @@ func viewOf(p throttle.Policy, source throttle.Source) policyView {
 		Ordered: p.Ordered, Ageing: brief(cmp.Or(p.Ageing, throttle.DefaultAgeing)),
 		JobTTL: briefUnlessZero(p.JobTTL), MaxWaiting: p.MaxWaiting, Overflow: string(p.Overflow),
 		History: p.History, KeepDone: briefUnlessZero(p.KeepDone),
+		Listen: string(cmp.Or(p.Listen, throttle.Obey)), Floor: p.Floor.String(),
+	}
+	if c := p.Circuit; c != nil {
+		v.Circuit = &circuitView{Failures: c.Failures, Rest: brief(c.Rest), Disable: briefUnlessZero(c.Disable)}
+		if c.Ratio > 0 {
+			v.Circuit.Ratio = config.FormatPercent(c.Ratio)
+		}
 	}
 	for _, q := range p.Quotas {
 		v.Quotas = append(v.Quotas, quotaView{
@@ -103,6 +137,7 @@ func (v policyView) fields() []policyField {
 		{"quotas", v.quotas()}, {"parent", none}, {"weight", none}, {"minimum", none}, {"hours", none}, {"ramp", none},
 		{"ordered", none}, {"ageing", v.Ageing}, {"job_ttl", orNone(v.JobTTL)}, {"max_waiting", none},
 		{"overflow", orNone(v.Overflow)}, {"history", none}, {"keep_done", orNone(v.KeepDone)},
+		{"listen", v.Listen}, {"floor", orNone(v.Floor)}, {"circuit", none},
 	}
 	set := func(name, text string) {
 		for i := range fields {
@@ -130,6 +165,9 @@ func (v policyView) fields() []policyField {
 	if v.MaxWaiting > 0 {
 		set("max_waiting", fmt.Sprint(v.MaxWaiting))
 	}
+	if v.Circuit != nil {
+		set("circuit", v.Circuit.String())
+	}
 	if v.History > 0 {
 		set("history", fmt.Sprint(v.History))
 	}
@@ -150,11 +188,12 @@ func (v policyView) quotas() string {
 // summary has the fields that a policy has in one line.
 func (v policyView) summary() string { return inLine(v.fields()) }
 
-// inLine is fields with their names. The ageing that all have by default goes unsaid.
+// inLine is fields with their names. What all have by default goes unsaid.
 func inLine(fields []policyField) string {
+	usual := []policyField{{"ageing", brief(throttle.DefaultAgeing)}, {"listen", string(throttle.Obey)}}
 	var parts []string
 	for _, f := range fields {
-		if f.text != none && f != (policyField{"ageing", brief(throttle.DefaultAgeing)}) {
+		if f.text != none && !slices.Contains(usual, f) {
 			parts = append(parts, f.name+" "+f.text)
 		}
 	}

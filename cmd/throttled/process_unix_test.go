@@ -31,7 +31,7 @@ func serveProcess(t *testing.T, redisURL string, args ...string) *process {
 	t.Helper()
 	path, err := os.Executable()
 	require.NoError(t, err)
-	args = append([]string{"serve", "--redis", redisURL, "--listen", "127.0.0.1:0", "--log-format", "json"}, args...)
+	args = append([]string{"serve", "--redis", redisURL, "--listen", "127.0.0.1:0", "--allow-network", "127.0.0.0/8", "--log-format", "json"}, args...)
 	p := &process{cmd: exec.Command(path, args...), stderr: new(output), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), actAsDaemon+"=1", "GORACE=atexit_sleep_ms=0") // the race detector sleeps before it exits
 	p.cmd.Stderr = p.stderr

@@ -154,7 +154,7 @@ func TestHangupWithPoliciesThatLiveOnesContradict(t *testing.T) {
 	const want = ` "2/s" is not allowed: want at most the rate of parent "up", 1/m`
 	require.Regexp(t, `^\[`+regexp.QuoteMeta(file)+`:3:46: policies\[1\].*minimum`+want+`\]$`, fmt.Sprint(p.reloaded(t)["problems"]))
 
-	s := begin(nil, "serve", "--listen", "none", "--redis", r.URL(), "--config", file)
+	s := begin(nil, "serve", "--listen", "none", "--allow-network", "127.0.0.0/8", "--redis", r.URL(), "--config", file)
 	require.Equal(t, exitInvalid, s.exit(t, patience), "nor does a daemon start with it")
 	require.Contains(t, s.stderr.String(), file+":3:46: policies[1]")
 }

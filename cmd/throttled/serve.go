@@ -13,7 +13,8 @@ share one Redis, each with both parts or with one of them.
 A setting is taken from the first of these that has it:
   1. its flag
   2. the environment: WEIR_ and the flag's name, as in WEIR_SHUTDOWN_TIMEOUT for
-     --shutdown-timeout; an empty variable counts as not set
+     --shutdown-timeout; an empty variable counts as not set. For --allow-network it is
+     WEIR_HTTP_ALLOW_NETWORKS, with commas between networks
   3. the config file, named by --config or WEIR_CONFIG; deploy/throttled.yaml in
      the source shows all of its fields
   4. its default
@@ -33,6 +34,10 @@ SIGTERM or SIGINT drains: /readyz turns 503, nothing new is taken on, running jo
 may end until the shutdown timeout, and the rest goes back into line with no
 attempt counted. A second signal ends the process at once; jobs it was running are
 run again once their leases are over.
+
+Calls reach public addresses only, whatever their names resolve to: a call to any other
+ends among the dead letters at once. --allow-network makes exceptions, for tests on one
+machine and for services in one's own network.
 
 --listen serves /metrics for Prometheus, /healthz (200 while the process lives) and
 /readyz (503 while it drains or Redis does not answer).

@@ -128,6 +128,30 @@ func TestDeadLettersAreBounded(t *testing.T) {
 	}, patience, 50*time.Millisecond)
 }
 
+// Without a word about networks, calls stay away from this machine, and a job for it is
+// given up at once.
+func TestPrivateAddressesAreNotCalled(t *testing.T) {
+	s := begin(nil, "serve", "--listen", "none", "--log-format", "json")
+	t.Cleanup(func() {
+		s.signals <- syscall.SIGTERM
+		require.Zero(t, s.exit(t, patience))
+	})
+	require.Eventually(t, func() bool { return s.stderr.attribute("started", "redis") != "" }, patience, time.Millisecond)
+	q, recv := queueAt(t, s.stderr.attribute("started", "redis")), newReceiver(t, nil)
+	_, err := q.Enqueue(t.Context(), recv.job(t, "k", "one"))
+	require.NoError(t, err)
+	var job throttle.JobInfo
+	require.Eventually(t, func() bool {
+		job, err = q.Job(t.Context(), "k", "one")
+		require.NoError(t, err)
+		return job.State == throttle.Dead
+	}, patience, time.Millisecond)
+	require.Equal(t, 1, job.Attempts)
+	require.Contains(t, job.Reason, "127.0.0.1 is in 127.0.0.0/8, which calls may not reach")
+	require.Contains(t, job.Reason, "--allow-network 127.0.0.0/8")
+	require.Zero(t, recv.seen())
+}
+
 // die enqueues a job whose only attempt fails.
 func die(t *testing.T, q *throttle.Queue, key, id string) {
 	t.Helper()

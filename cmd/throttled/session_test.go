@@ -52,7 +52,7 @@ func (s *session) exit(t *testing.T, within time.Duration) int {
 // started.
 func serveHere(t *testing.T, args ...string) *session {
 	t.Helper()
-	s := begin(nil, append([]string{"serve", "--listen", "127.0.0.1:0", "--log-format", "json"}, args...)...)
+	s := begin(nil, append([]string{"serve", "--listen", "127.0.0.1:0", "--allow-network", "127.0.0.0/8", "--log-format", "json"}, args...)...)
 	t.Cleanup(func() {
 		s.signals <- syscall.SIGTERM
 		require.Zero(t, s.exit(t, patience))

@@ -25,12 +25,16 @@ type flags struct {
 	schedulerOnly, workerOnly bool
 }
 
+const allowNetworkFlag = "allow-network"
+
 // inFile are the flags that are fields of the file too.
 var inFile = []struct{ flag, path, usage string }{
 	{"redis", "redis", "Redis `URL`; empty for one inside of the process that keeps nothing"},
 	{"listen", "http.listen", "`ADDRESS` of the metrics and health endpoints, none for nowhere (default 127.0.0.1:8080)"},
 	{"concurrency", "worker.concurrency", "`N` jobs that run or wait for their slots at once (default 500)"},
 	{"shutdown-timeout", "worker.shutdown_timeout", "`DURATION` that running jobs may take to end after a signal (default 10s)"},
+	{allowNetworkFlag, "http.allow_networks", "`NETWORK` that calls may reach although it is not public, such as 127.0.0.0/8; may be given again (default none)"},
+	{"http-proxy", "http.proxy", "`URL` of a proxy for calls, off, or environment for what HTTPS_PROXY and the like say (default off)"},
 }
 
 const (
@@ -43,6 +47,10 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.SortFlags = false
 	set.String(configFlag, "", "config `FILE`, in YAML")
 	for _, o := range inFile {
+		if o.flag == allowNetworkFlag {
+			set.StringArray(o.flag, nil, o.usage)
+			continue
+		}
 		set.String(o.flag, "", o.usage)
 	}
 	set.BoolVar(&f.schedulerOnly, "scheduler-only", false, "run no worker")
@@ -110,9 +118,21 @@ type source struct {
 // text is what a flag was given, or else its variable. from names which.
 func (s source) text(flag string) (text, from string, ok bool) {
 	if f := s.flags.Lookup(flag); f.Changed {
+		if several, ok := f.Value.(pflag.SliceValue); ok {
+			return strings.Join(several.GetSlice(), ","), "--" + flag, true
+		}
 		return f.Value.String(), "--" + flag, true
 	}
-	from = "WEIR_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	from = variable(flag)
 	text = s.env(from)
 	return text, from, text != ""
+}
+
+// variable names that of a flag. A flag that is given once for each network is not named
+// like all of them.
+func variable(flag string) string {
+	if flag == allowNetworkFlag {
+		flag = "http-allow-networks"
+	}
+	return "WEIR_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -75,6 +76,33 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+func TestAllowedNetworks(t *testing.T) {
+	file := configFile(t, "http: {allow_networks: [10.0.0.0/8]}")
+	env := map[string]string{"WEIR_HTTP_ALLOW_NETWORKS": "192.168.0.0/16, ::1"}
+	for _, c := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		want string
+	}{
+		{"default", nil, nil, "[]"},
+		{"file", nil, []string{"--config", file}, "[10.0.0.0/8]"},
+		{"environment above file", env, []string{"--config", file}, "[192.168.0.0/16 ::1/128]"},
+		{"flags above environment", env, []string{"--allow-network", "127.0.0.0/8", "--allow-network", "::1/128"}, "[127.0.0.0/8 ::1/128]"},
+		{"none by the environment", map[string]string{"WEIR_HTTP_ALLOW_NETWORKS": "none"}, []string{"--config", file}, "[]"},
+		{"none by a flag", env, []string{"--allow-network", ""}, "[]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := settle(t, c.env, c.args...)
+			require.NoError(t, err)
+			require.Equal(t, c.want, fmt.Sprint(s.config.HTTP.AllowNetworks))
+		})
+	}
+	s, err := settle(t, map[string]string{"WEIR_HTTP_PROXY": "environment"})
+	require.NoError(t, err)
+	require.Equal(t, "environment", s.config.HTTP.Proxy)
+}
+
 func TestParts(t *testing.T) {
 	s, err := settle(t, nil, "--scheduler-only")
 	require.NoError(t, err)
@@ -120,12 +148,13 @@ func TestWrongUsage(t *testing.T) {
 		},
 		{
 			name: "several flags and variables", env: map[string]string{"WEIR_SHUTDOWN_TIMEOUT": "10"},
-			args: []string{"serve", "--concurrency", "0", "--listen", "8080", "--log-level", "loud", "--log-format", "xml"},
+			args: []string{"serve", "--concurrency", "0", "--listen", "8080", "--allow-network", "10.0.0.1/8", "--log-level", "loud", "--log-format", "xml"},
 			want: []string{
 				`--concurrency "0" is not allowed: want a whole number from 1 to 100000`,
 				`--listen "8080" is not allowed: want host:port`,
 				`--log-level "loud" is not allowed: want debug, info, warn or error`,
 				`--log-format "xml" is not allowed: want text or json`,
+				`--allow-network "10.0.0.1/8" is not allowed: want a network such as`,
 				`WEIR_SHUTDOWN_TIMEOUT "10" is not allowed: want a duration with its unit`,
 			},
 		},
@@ -153,7 +182,7 @@ func TestHelp(t *testing.T) {
 		{[]string{"serve", "--help"}, []string{
 			"Exit codes:", "130  ended at once", "1. its flag", "2. the environment", "--config FILE", "--redis URL", "--listen ADDRESS",
 			"--scheduler-only", "--worker-only", "--concurrency N", "--shutdown-timeout DURATION", "--log-level LEVEL",
-			"--log-format FORMAT", "/readyz",
+			"--log-format FORMAT", "--allow-network NETWORK", "--http-proxy URL", "WEIR_HTTP_ALLOW_NETWORKS", "/readyz",
 		}},
 	} {
 		s := begin(map[string]string{"WEIR_REDIS": "redis://:S3CRET@h"}, c.args...)

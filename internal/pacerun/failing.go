@@ -36,7 +36,7 @@ func failing(ctx context.Context, s *sheet, e *env) error {
 	if err := sys.schedule(); err != nil {
 		return err
 	}
-	attempts := &attempts{next: httpjob.NewHandler(httpjob.Config{})}
+	attempts := &attempts{next: httpjob.NewHandler(httpjob.Config{AllowNetworks: loopback})}
 	if _, err := sys.handle(worker.Config{
 		Retry: worker.RetryPolicy{Base: 50 * time.Millisecond, Cap: time.Second, MaxAttempts: 2},
 	}, attempts); err != nil {

@@ -40,7 +40,7 @@ func (d *daemon) start() error {
 	if err != nil {
 		return err
 	}
-	d.cmd = exec.Command(filepath.Join(dir, "throttled"), append([]string{"serve", "--listen", "", "--log-level", "error"}, d.args...)...)
+	d.cmd = exec.Command(filepath.Join(dir, "throttled"), append([]string{"serve", "--listen", "", "--allow-network", "127.0.0.0/8", "--log-level", "error"}, d.args...)...)
 	d.cmd.Stderr = os.Stderr
 	return d.cmd.Start()
 }

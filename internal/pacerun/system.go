@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -69,9 +70,12 @@ func (s *system) schedule() error {
 	return nil
 }
 
+// loopback is where the receiver is.
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
 // work runs a worker that makes the HTTP calls.
 func (s *system) work(config worker.Config) (stop func(), err error) {
-	return s.handle(config, httpjob.NewHandler(httpjob.Config{}))
+	return s.handle(config, httpjob.NewHandler(httpjob.Config{AllowNetworks: loopback}))
 }
 
 func (s *system) handle(config worker.Config, handler asynq.Handler) (stop func(), err error) {

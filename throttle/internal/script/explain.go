@@ -11,6 +11,7 @@ type Explanation struct {
 	Wait                     int64 // -1: not known
 	Paused, Draining         bool
 	CoolUntil                int64 // 0: none
+	Period, Burst            int64 // of the limit of the key, as it is now
 	Chain                    []Link
 	Candidates               []Candidate
 }
@@ -39,6 +40,7 @@ func (c *Call) Explanation() Explanation {
 		ID: c.reply.string(), State: c.reply.string(), Position: c.reply.int(),
 		Cause: c.reply.string(), Holder: c.reply.string(), Wait: c.reply.int(),
 		Paused: c.reply.int() == 1, Draining: c.reply.int() == 1, CoolUntil: c.reply.int(),
+		Period: c.reply.int(), Burst: c.reply.int(),
 	}
 	for n := c.reply.int() + 1; n > 0; n-- {
 		e.Chain = append(e.Chain, Link{

@@ -38,6 +38,7 @@ func TestAnnotatedFile(t *testing.T) {
 		full + "quotas[1].": quotaFields(&throttle.Quota{}),
 		full + "hours.":     hoursFields(&throttle.Hours{}),
 		full + "ramp.":      rampFields(&throttle.Ramp{}),
+		full + "circuit.":   circuitFields(&throttle.Circuit{}),
 	} {
 		for field := range fields {
 			require.NotEmpty(t, c.Origin(path+field)+c.Origin("policies[0]."+field), "%s%s is not in the file", path, field)

@@ -11,11 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/weirq/weir/throttle"
 	"github.com/weirq/weir/worker"
+	"github.com/weirq/weir/worker/httpjob"
 )
 
 // Config is a file with its defaults filled in. Its values are within the bounds
@@ -47,9 +49,11 @@ type Worker struct {
 	Retry           worker.RetryPolicy
 }
 
-// HTTP is the part about the daemon's own endpoints.
+// HTTP is the part about the daemon's own endpoints and the calls that it makes.
 type HTTP struct {
-	Listen string // host:port; empty means nowhere
+	Listen        string         // host:port; empty means nowhere
+	AllowNetworks []netip.Prefix // that calls may reach although they are not public
+	Proxy         string         // for calls: NoProxy, EnvironmentProxy or a URL
 }
 
 // Default is the configuration of an empty file.
@@ -64,7 +68,7 @@ func Default() Config {
 			Lease:           30 * time.Second,
 			Retry:           worker.RetryPolicy{Base: time.Second, Cap: 10 * time.Minute, MaxAttempts: 10},
 		},
-		HTTP:    HTTP{Listen: "127.0.0.1:8080"},
+		HTTP:    HTTP{Listen: "127.0.0.1:8080", Proxy: NoProxy},
 		origins: make(map[string]string),
 	}
 }
@@ -75,6 +79,11 @@ func (w Worker) Server() worker.Config {
 		Concurrency: w.Concurrency, Pools: maps.Clone(w.Pools), ShutdownTimeout: w.ShutdownTimeout,
 		Timeout: w.Timeout, Lease: w.Lease, Retry: w.Retry,
 	}
+}
+
+// Handler is what an httpjob.Handler is made with.
+func (h HTTP) Handler() httpjob.Config {
+	return httpjob.Config{AllowNetworks: slices.Clone(h.AllowNetworks), Proxy: h.proxy()}
 }
 
 // Set gives the field at path, such as "worker.concurrency", a value that stands

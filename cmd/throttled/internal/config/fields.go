@@ -57,6 +57,8 @@ func (c *Config) fields() map[string]field {
 		"worker.retry.cap":          span(&w.Retry.Cap, time.Millisecond, 366*day),
 		"worker.retry.max_attempts": whole(&w.Retry.MaxAttempts, 1, 1_000_000),
 		"http.listen":               listen(&c.HTTP.Listen),
+		"http.proxy":                proxy(&c.HTTP.Proxy),
+		allowNetworksPath:           allowNetworks(&c.HTTP.AllowNetworks),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/weirq/weir/throttle"
 	"github.com/weirq/weir/throttle/embedded"
 	"github.com/weirq/weir/worker"
+	"github.com/weirq/weir/worker/httpjob"
 )
 
 // Whatever the file holds, it is either refused or fit for the parts that are made
@@ -20,7 +21,7 @@ func FuzzRead(f *testing.F) {
 		"policies:\n- {key: a, rate: 1/s, parent: b, weight: 2, minimum: 1/m}\n- {key: b, rate: 2/s, parent: a}\n",
 		"policies: [{key: a, rate: 1/s, ordered: true, ageing: 1s, job_ttl: 1h, max_waiting: 5, overflow: drop_newest, history: 9, keep_done: 1h}]",
 		"worker: {concurrency: 1, lease: 1s, timeout: 1s, shutdown_timeout: 1s, pools: {a: 1}, retry: {base: 1s, cap: 2s, max_attempts: 3}}",
-		"max_waiting: 0\ndead_letters: {max: 1, age: 1m}", "max_waiting: -1", "http:\n  listen: 127.0.0.1:0\n", "policies: [{key: a, rate: .nan, burst: .inf}]", "a: &x [*x]", "? [a]\n: 1", "<<: {a: 1}",
+		"max_waiting: 0\ndead_letters: {max: 1, age: 1m}", "max_waiting: -1", "http:\n  listen: 127.0.0.1:0\n  allow_networks: [10.0.0.0/8, '::1']\n  proxy: environment\n", "policies: [{key: a, rate: .nan, burst: .inf}]", "a: &x [*x]", "? [a]\n: 1", "<<: {a: 1}",
 		"redis: |\n  x\n", "!!map {a: !!str b}", "%YAML 1.2\n---\na\n...\n---\nb", "a: 'x", "\ufeffshards: 010\r\n", "{a: {b: [{}]}}",
 	} {
 		f.Add([]byte(seed))
@@ -41,6 +42,7 @@ func FuzzRead(f *testing.F) {
 		}
 		_, err = worker.NewServer(client, queue, c.Worker.Server())
 		require.NoError(t, err)
+		httpjob.NewHandler(c.HTTP.Handler()).CloseIdleConnections()
 		require.NoError(t, throttle.ValidatePolicies(c.Policies))
 		_, err = throttle.NewScheduler(queue, worker.NewDispatcher(client), throttle.SchedulerConfig{DeadLetters: c.DeadLetters})
 		require.NoError(t, err)

@@ -43,6 +43,10 @@ func (r *reader) policy(path string, node ast.Node) (p throttle.Policy, key Plac
 		"quotas": func(below string, value ast.Node) { p.Quotas = r.quotas(below, value) },
 		"hours":  func(below string, value ast.Node) { p.Hours = r.hours(below, value) },
 		"ramp":   func(below string, value ast.Node) { p.Ramp = r.ramp(below, value) },
+		"circuit": func(below string, value ast.Node) {
+			p.Circuit = new(throttle.Circuit)
+			r.entries(below, value, circuitFields(p.Circuit), nil, nil)
+		},
 	})
 	key, known := r.places[path+".key"]
 	if !known {

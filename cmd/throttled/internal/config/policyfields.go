@@ -12,7 +12,8 @@ import (
 var policyOrder = []string{
 	"key", "rate", "burst", "max_in_flight", "quotas", "parent", "weight", "minimum", "hours", "ramp",
 	"ordered", "ageing", "job_ttl", "max_waiting", "overflow", "history", "keep_done",
-	"limit", "per", "window", "zone", "open", "from", "over",
+	"listen", "floor", "circuit",
+	"limit", "per", "window", "zone", "open", "from", "over", "failures", "ratio", "rest", "disable",
 }
 
 // fieldNames are the names of fields and others in the order of policyOrder.
@@ -64,6 +65,15 @@ func policyFields(p *throttle.Policy) map[string]field {
 		},
 		"history":   whole(&p.History, 1, throttle.MaxHistory),
 		"keep_done": milliseconds(&p.KeepDone, throttle.MinKeepDone, throttle.MaxKeepDone),
+
+		"listen": {
+			want: fmt.Sprintf("%s, %s or %s", throttle.Ignore, throttle.Obey, throttle.Adapt),
+			set: func(text string) bool {
+				p.Listen = throttle.Listening(text)
+				return p.Listen == throttle.Ignore || p.Listen == throttle.Obey || p.Listen == throttle.Adapt
+			},
+		},
+		"floor": rate(&p.Floor.Cost, &p.Floor.Per),
 	}
 }
 
@@ -90,6 +100,18 @@ func rampFields(r *throttle.Ramp) map[string]field {
 			return ok
 		}},
 		"over": milliseconds(&r.Over, throttle.MinRamp, throttle.MaxRamp),
+	}
+}
+
+func circuitFields(c *throttle.Circuit) map[string]field {
+	return map[string]field{
+		"failures": whole(&c.Failures, 1, throttle.MaxFailures),
+		"ratio": {want: "a percentage of the calls above 0% and below 100%, such as 50%", set: func(text string) (ok bool) {
+			c.Ratio, ok = ParsePercent(text)
+			return ok
+		}},
+		"rest":    milliseconds(&c.Rest, throttle.MinRest, throttle.MaxRest),
+		"disable": milliseconds(&c.Disable, throttle.MinRest, throttle.MaxDisable),
 	}
 }
 

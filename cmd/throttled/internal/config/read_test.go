@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,8 @@ worker:
     max_attempts: 3
 http:
   listen: ":0"
+  proxy: http://u:p@proxy.example.com:3128
+  allow_networks: [127.0.0.0/8, "::1", 10.1.2.3]
 `))
 	require.NoError(t, err)
 	require.Equal(t, "throttled.yaml:2:8", c.Origin("redis"))
@@ -57,7 +60,11 @@ http:
 			Pools: map[string]int{"mail": 3, "slow": 1},
 			Retry: worker.RetryPolicy{Base: 10 * time.Millisecond, Cap: 20 * time.Millisecond, MaxAttempts: 3},
 		},
-		HTTP: HTTP{Listen: ":0"},
+		HTTP: HTTP{
+			Listen: ":0", Proxy: "http://u:p@proxy.example.com:3128", AllowNetworks: []netip.Prefix{
+				netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("10.1.2.3/32"),
+			},
+		},
 	}, c)
 }
 
@@ -164,10 +171,10 @@ func TestProblems(t *testing.T) {
 		},
 		{
 			"fields of a later version",
-			"policies:\n  - key: billing\n    rate: 20/s\n    adaptive: {}\nhttp:\n  allow_networks: []\n",
+			"policies:\n  - key: billing\n    rate: 20/s\n    adaptive: {}\nhttp:\n  tls_roots: []\n",
 			[]string{
 				"f:4:5: policies[0].adaptive is not a known field: want " + policyNames,
-				"f:6:3: http.allow_networks is not a known field: want listen",
+				"f:6:3: http.tls_roots is not a known field: want allow_networks, listen, proxy",
 			},
 		},
 		{"max waiting negative", "max_waiting: -1", []string{"f:1:14: max_waiting -1 is not allowed: want a whole number from 1 to 1000000000, or 0 for no bound"}},

@@ -15,6 +15,8 @@ func (r *reader) section(path string, node ast.Node) {
 	r.mapping(path, node, r.config.children(path), func(below string, value ast.Node) {
 		f, single := fields[below]
 		switch {
+		case below == allowNetworksPath:
+			r.allowNetworks(value)
 		case single:
 			if r.field(below, f, value) {
 				r.note(below, nodePlace(value))

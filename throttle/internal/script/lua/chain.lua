@@ -23,11 +23,12 @@ end
 -- holds it until then. level is what is in the bucket, ahead the cost that leaves
 -- first but is not counted by quotas yet.
 local function open_at(b, at, level, ahead, cost)
-  if b.paused then return now + FOREVER, 'pause' end
+  local s = b.said
+  if b.paused then return now + FOREVER, s and s.off > 0 and 'disabled' or 'pause' end
   local cause = ''
   local wait = wait_for(b, level, cost)
   if wait > 0 and now + wait > at then at, cause = now + wait, 'rate' end
-  if b.cool > at then at, cause = b.cool, 'cooldown' end
+  if b.cool > at then at, cause = b.cool, s and s.opened > 0 and 'circuit' or 'cooldown' end
   if not b.more then return at, cause end
   for _ = 1, 8 do
     local before = at

@@ -15,6 +15,18 @@ go_on_when_full()
 local what, till, who = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local reply, sweep, any = {}, false, false
 
+-- Has a key forget what the other side said and that its calls failed, but for the rate that it has found.
+local function forgive(name)
+  if is_pattern(name) or redis.call('HEXISTS', SHARD .. 'b:' .. name, 'said') == 0 then return false end
+  local b = bucket(name)
+  local s = b.said
+  if not s or s.rest <= now and s.off + s.opened + s.fails == 0 then return false end
+  s.rest, s.off, s.opened, s.fails, s.failing, s.calls, s.ratio = 0, 0, 0, 0, 0, 0, 0
+  adopt(b)
+  b.stir = true
+  return true
+end
+
 local function set(name)
   local old = redis.call('HGET', SHARD .. 'hold', name)
   local paused, draining, cool, resumed = parse_hold(old)
@@ -49,7 +61,11 @@ if redis.call('ZCARD', SHARD .. 'patterns') >= MOST_PATTERNS then
     end
   end
 end
-for i = 4, #ARGV, 1 do reply[#reply + 1] = set(ARGV[i]) end
+for i = 4, #ARGV, 1 do
+  local forgiven = what == 'resume' and forgive(ARGV[i])
+  reply[#reply + 1] = set(ARGV[i])
+  if forgiven then reply[#reply] = 1 end
+end
 if any then changed_rules(rules().shards, sweep) end
 for i = 4, #ARGV, 1 do
   if reply[i - 3] == 1 and not is_pattern(ARGV[i]) then feel(ARGV[i]) end

@@ -6,10 +6,10 @@
 -- ARGV[2]     id of the job that it is about, "" for the one that leaves next
 -- Reply: shard where the key belongs, server time in µs; waiting, delayed,
 --        in flight; id, state and place in the line of the job ("" if there is none); what
---        holds it ("" nothing, "rate", "quota", "pause", "cooldown", "hours",
+--        holds it ("" nothing, "rate", "quota", "pause", "cooldown", "circuit", "disabled", "hours",
 --        "in_flight", "order", "delay", "parent", "scheduler", "workers", or "idle"), the
 --        key at which it is held, µs until it is let go (-1: not known); paused, draining, end
---        of a cool-down in µs of the server's clock; number of parents; for each from
+--        of a cool-down in µs of the server's clock; period in µs and burst that the key has now; number of parents; for each from
 --        the key up: key, level in millionths, policy; then for each policy that could be meant, the one in force
 --        first among them: source ("live", "file", "job" or "built in"), name, policy
 
@@ -40,7 +40,7 @@ local function why(r)
       if up - now > wait then cause, holder, wait = up_why, x.key, up - now end
     end
   end
-  if cause == 'pause' then
+  if cause == 'pause' or cause == 'disabled' then
     wait = -1
     return
   end
@@ -84,7 +84,7 @@ if redis.call('HEXISTS', b.j, id) == 1 then
 end
 local reply = {
   away(b) or THIS, real, waiting, delayed, b.flight, id, state, place, cause, holder, wait,
-  b.paused and 1 or 0, b.draining and 1 or 0, b.cool > now and b.cool + real - now or 0, #chain(b) - 1,
+  b.paused and 1 or 0, b.draining and 1 or 0, b.cool > now and b.cool + real - now or 0, b.period, b.burst, #chain(b) - 1,
 }
 for _, x in ipairs(b.chain) do
   local n = #reply
