@@ -65,6 +65,9 @@ type Policy struct {
 	Floor   Rate
 	Circuit *Circuit // keeps calls from a key whose calls fail; nil means never
 
+	// Events has [Queue.Events] tell what becomes of jobs, beside what becomes of keys.
+	Events bool
+
 	// History is how many departures are kept for throttled verify. 0 means none, at
 	// most MaxHistory.
 	History int

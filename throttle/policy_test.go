@@ -35,6 +35,7 @@ func wholePolicy() Policy {
 		Overflow:   DropOldest,
 		History:    5000,
 		KeepDone:   24 * time.Hour,
+		Events:     true,
 		Listen:     Adapt,
 		Floor:      Rate{Cost: 1, Per: time.Minute},
 		Circuit:    &Circuit{Failures: 5, Ratio: 0.5, Rest: time.Minute, Disable: 24 * time.Hour},

@@ -31,6 +31,7 @@ type storedPolicy struct {
 	Listen  string         `json:"say,omitempty"`
 	Floor   *storedRate    `json:"floor,omitempty"`
 	Circuit *storedCircuit `json:"cut,omitempty"`
+	Events  bool           `json:"ev,omitempty"`
 }
 
 type storedCircuit struct {
@@ -170,7 +171,7 @@ func (p Policy) text() string {
 	if p.MaxWaiting > 0 {
 		s.Most = &storedMost{p.MaxWaiting, storedOverflows[p.Overflow]}
 	}
-	s.Listen = storedListening[p.Listen]
+	s.Listen, s.Events = storedListening[p.Listen], p.Events
 	if p.Floor != (Rate{}) {
 		s.Floor = &storedRate{p.Floor.Cost, p.Floor.Per.Microseconds()}
 	}
@@ -278,6 +279,7 @@ func (s storedPolicy) fillListening(p *Policy) error {
 		}
 		p.Listen = listen
 	}
+	p.Events = s.Events
 	if s.Floor != nil {
 		p.Floor = Rate{Cost: s.Floor.Cost, Per: microseconds(max(0, s.Floor.Per))}
 	}

@@ -24,7 +24,7 @@ func TestPolicyText(t *testing.T) {
 			`"open":["America/New_York",0,120,540,1080,1980,2520,3420,3960,4860,5400,6300,6840,8520,8760,9960,10080],` +
 			`"days":["mon-fri 09:00-18:00","sat,sun 22:00-02:00"],"ramp":[0.1,600000000],` +
 			`"ord":true,"age":30000000,"ttl":172800000000,"most":[1000,"o"],"log":5000,"keep":86400000000,` +
-			`"say":"a","floor":[1,60000000],"cut":[5,0.5,60000000,86400000000]}`: wholePolicy(),
+			`"say":"a","floor":[1,60000000],"cut":[5,0.5,60000000,86400000000],"ev":true}`: wholePolicy(),
 		`10 1000000 1 100 {"up":"a"}`:                   with(func(p *Policy) { p.Parent = "a" }),
 		`10 1000000 1 100 {"up":"a","min":[1,1000000]}`: with(func(p *Policy) { p.Parent, p.Weight, p.Minimum = "a", 1, Rate{1, time.Second} }),
 		`10 1000000 1 100 {"open":["",0,10080],"days":["00:00-24:00"]}`: with(func(p *Policy) {

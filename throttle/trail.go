@@ -134,6 +134,9 @@ func (p Policy) lineSummary() (parts []string) {
 	if p.Ordered {
 		parts = append(parts, "ordered")
 	}
+	if p.Events {
+		parts = append(parts, "events")
+	}
 	if p.Listen != "" {
 		parts = append(parts, "listen "+string(p.Listen))
 	}

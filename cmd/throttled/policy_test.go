@@ -97,6 +97,7 @@ func TestPolicyGet(t *testing.T) {
 		"overflow       -",
 		"history        -",
 		"keep_done      -",
+		"events         -",
 		"listen         obey",
 		"floor          -",
 		"circuit        -",
@@ -127,6 +128,7 @@ func TestPoliciesOfWaiting(t *testing.T) {
 		"overflow       drop_oldest",
 		"history        5000",
 		"keep_done      24h",
+		"events         -",
 		"listen         obey",
 		"floor          -",
 		"circuit        -",
@@ -324,7 +326,8 @@ func TestPoliciesOfListening(t *testing.T) {
 		{[]string{"--listen", "obey", "--circuit-failures", "5"}, ", circuit 5 failures, rest 30s"},
 		{[]string{"--circuit-ratio", "50%", "--circuit-rest", "1m", "--circuit-disable", "24h"}, ", circuit 5 failures or 50%, rest 1m, disable 24h"},
 		{[]string{"--circuit-failures", "0"}, ", circuit 50%, rest 1m, disable 24h"},
-		{[]string{"--no-circuit"}, ""},
+		{[]string{"--no-circuit", "--events"}, ", events true"},
+		{[]string{"--events=false"}, ""},
 	} {
 		require.Equal(t, begin+step.want+"\n", ask(t, r, append([]string{"policy", "set", "crm"}, step.args...)...))
 	}

@@ -16,9 +16,11 @@ type listeningFlags struct {
 	failures             int
 	rest, disable        time.Duration
 	noFloor, noCircuit   bool
+	events               bool
 }
 
 func (f *listeningFlags) register(set *pflag.FlagSet) {
+	set.BoolVar(&f.events, "events", false, "have throttled events tell what becomes of jobs; --events=false ends that")
 	set.StringVar(&f.listen, "listen", "", fmt.Sprintf(
 		"`MODE` of what the other side says with 429, Retry-After and its like: %s rests when told to (the default), %s lowers the rate as well "+
 			"until it finds the limit of the other side, %s takes a refused call for a failed one", throttle.Obey, throttle.Adapt, throttle.Ignore))
@@ -45,6 +47,7 @@ func (f *listeningFlags) edits() []flagEdit {
 		}
 	}
 	return []flagEdit{
+		{"events", alone(func(p *throttle.Policy) { p.Events = f.events })},
 		{"listen", f.editListen}, {"floor", f.editFloor},
 		{"no-floor", unset(f.noFloor, func(p *throttle.Policy) { p.Floor = throttle.Rate{} })},
 		{"circuit-failures", circuit(func(c *throttle.Circuit) { c.Failures = f.failures })},

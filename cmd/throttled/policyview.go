@@ -33,6 +33,7 @@ type policyView struct {
 	History     int         `json:"history,omitempty"`
 	KeepDone    string      `json:"keep_done,omitempty"`
 
+	Events  bool         `json:"events,omitempty"`
 	Listen  string       `json:"listen"`
 	Floor   string       `json:"floor,omitempty"`
 	Circuit *circuitView `json:"circuit,omitempty"`
@@ -89,7 +90,7 @@ func viewOf(p throttle.Policy, source throttle.Source) policyView {
 		Ordered: p.Ordered, Ageing: brief(cmp.Or(p.Ageing, throttle.DefaultAgeing)),
 		JobTTL: briefUnlessZero(p.JobTTL), MaxWaiting: p.MaxWaiting, Overflow: string(p.Overflow),
 		History: p.History, KeepDone: briefUnlessZero(p.KeepDone),
-		Listen: string(cmp.Or(p.Listen, throttle.Obey)), Floor: p.Floor.String(),
+		Events: p.Events, Listen: string(cmp.Or(p.Listen, throttle.Obey)), Floor: p.Floor.String(),
 	}
 	if c := p.Circuit; c != nil {
 		v.Circuit = &circuitView{Failures: c.Failures, Rest: brief(c.Rest), Disable: briefUnlessZero(c.Disable)}
@@ -137,7 +138,7 @@ func (v policyView) fields() []policyField {
 		{"quotas", v.quotas()}, {"parent", none}, {"weight", none}, {"minimum", none}, {"hours", none}, {"ramp", none},
 		{"ordered", none}, {"ageing", v.Ageing}, {"job_ttl", orNone(v.JobTTL)}, {"max_waiting", none},
 		{"overflow", orNone(v.Overflow)}, {"history", none}, {"keep_done", orNone(v.KeepDone)},
-		{"listen", v.Listen}, {"floor", orNone(v.Floor)}, {"circuit", none},
+		{"events", none}, {"listen", v.Listen}, {"floor", orNone(v.Floor)}, {"circuit", none},
 	}
 	set := func(name, text string) {
 		for i := range fields {
@@ -164,6 +165,9 @@ func (v policyView) fields() []policyField {
 	}
 	if v.MaxWaiting > 0 {
 		set("max_waiting", fmt.Sprint(v.MaxWaiting))
+	}
+	if v.Events {
+		set("events", "true")
 	}
 	if v.Circuit != nil {
 		set("circuit", v.Circuit.String())

@@ -265,7 +265,7 @@ func TestRequestHelp(t *testing.T) {
 			"--by NAME", "--rate RATE", "--burst UNITS", "--max-in-flight N", "--quota 'LIMIT/PER [sliding|fixed] [ZONE]'", "--parent KEY",
 			"--weight N", "--minimum RATE", "--open '[DAYS] HH:MM-HH:MM'", "--zone ZONE", "--ramp 'PERCENT DURATION'",
 			"--ordered ", "--ageing DURATION", "--job-ttl DURATION", "--max-waiting N", "--overflow ACTION", "--history N", "--keep-done DURATION",
-			"--listen MODE", "--floor RATE", "--circuit-failures N", "--circuit-ratio PERCENT", "--circuit-rest DURATION", "--circuit-disable DURATION", "--no-circuit",
+			"--events ", "--listen MODE", "--floor RATE", "--circuit-failures N", "--circuit-ratio PERCENT", "--circuit-rest DURATION", "--circuit-disable DURATION", "--no-circuit",
 			"--no-quotas", "--no-parent", "--no-minimum", "--no-hours", "--no-ramp", "starts from the one that governed",
 		},
 		"pause": {"--by NAME", "one of its parents"}, "resume": {"--by NAME", "explain"}, "drain": {"--by NAME"},

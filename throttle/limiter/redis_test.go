@@ -72,6 +72,7 @@ func timeToLive(t *testing.T, client redis.UniversalClient) time.Duration {
 
 func TestStateExpiresWhenItCountsAsNone(t *testing.T) {
 	onRedis(t, 1, 24*time.Hour, func(t *testing.T, client redis.UniversalClient, rule limiter.Rule) {
+		t.Helper()
 		l := newLimiter(t, client, rule)
 		r := allow(t, l, "k")
 		require.True(t, r.Allowed)
@@ -98,6 +99,7 @@ func TestStateOfAVeryHighRateIsStored(t *testing.T) {
 
 func TestDenialsWriteNothing(t *testing.T) {
 	onRedis(t, 1, time.Hour, func(t *testing.T, client redis.UniversalClient, rule limiter.Rule) {
+		t.Helper()
 		ctx := context.Background()
 		l := newLimiter(t, client, rule)
 		require.True(t, allow(t, l, "k").Allowed)
@@ -123,6 +125,7 @@ func TestDenialsWriteNothing(t *testing.T) {
 func TestEveryNameExpires(t *testing.T) {
 	t.Run("planted", func(t *testing.T) {
 		onRedis(t, 1, 100*time.Millisecond, func(t *testing.T, client redis.UniversalClient, rule limiter.Rule) {
+			t.Helper()
 			require.NoError(t, client.Set(context.Background(), "weir:{test:k}", 3_000_000, 0).Err())
 			l := newLimiter(t, client, rule)
 			allow(t, l, "k")
@@ -134,6 +137,7 @@ func TestEveryNameExpires(t *testing.T) {
 	})
 	t.Run("clients killed", func(t *testing.T) {
 		onRedis(t, 1000, time.Hour, func(t *testing.T, client redis.UniversalClient, rule limiter.Rule) {
+			t.Helper()
 			ctx := context.Background()
 			for i := range 40 {
 				victim := redis.NewClient(&redis.Options{Addr: client.(*redis.Client).Options().Addr, Password: client.(*redis.Client).Options().Password})
@@ -173,6 +177,7 @@ func TestDamagedStateCountsAsNone(t *testing.T) {
 	} {
 		t.Run(damage.name, func(t *testing.T) {
 			onRedis(t, 3, time.Hour, func(t *testing.T, client redis.UniversalClient, rule limiter.Rule) {
+				t.Helper()
 				ctx := context.Background()
 				var logged bytes.Buffer
 				store := limiter.NewRedis(client, limiter.RedisConfig{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
@@ -214,6 +219,7 @@ func TestDeadlineCutsAStalledCall(t *testing.T) {
 
 func TestScriptsAreSentAgain(t *testing.T) {
 	onRedis(t, 5, time.Hour, func(t *testing.T, client redis.UniversalClient, rule limiter.Rule) {
+		t.Helper()
 		ctx := context.Background()
 		l := newLimiter(t, client, rule)
 		for _, call := range []func() error{

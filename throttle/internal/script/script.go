@@ -34,6 +34,9 @@ const MetaKey = "weir:meta"
 // DueKey names the due set of a shard: KEYS[1] of every script.
 func DueKey(shard int) string { return ShardName(shard) + "due" }
 
+// EventsKey names the stream of events of a shard.
+func EventsKey(shard int) string { return ShardName(shard) + "events" }
+
 // ShardName is the prefix of all names of a shard.
 func ShardName(shard int) string { return fmt.Sprintf("weir:{%02d}:", shard) }
 
@@ -70,7 +73,7 @@ func NewSetWithClock(clock string) *Set {
 		return redis.NewScript(text)
 	}
 	return &Set{
-		enqueue: load("outlook", "enqueue"), release: load("family", "release"), depart: load("history", "depart"),
+		enqueue: load("outlook", "enqueue"), release: load("event", "family", "release"), depart: load("history", "depart"),
 		finish: load("history", "event", "listen", "finish"), extend: load("extend"),
 		overdue: load("overdue"), reap: load("reap"), audit: load("audit"),
 		policies: load("rules", "policies"), override: load("trail", "rules", "override"),

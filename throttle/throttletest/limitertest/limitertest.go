@@ -28,6 +28,7 @@ var Epoch = time.Unix(1_699_920_000, 0).UTC()
 // Run proves that a store keeps what every algorithm of package limiter promises,
 // exact to the microsecond. open returns a store for each test; a test may open several.
 func Run(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
 	t.Run("steps", func(t *testing.T) { testSteps(t, open) })
 	t.Run("all at once", func(t *testing.T) { testAtOnce(t, open(t)) })
 	t.Run("bad input", func(t *testing.T) { testInput(t, open(t)) })
@@ -156,6 +157,7 @@ func rulesOf(n int64, per time.Duration, burst int64) []limiter.Rule {
 
 // testAtOnce has 500 goroutines ask for one key.
 func testAtOnce(t *testing.T, s Store) {
+	t.Helper()
 	for i, rule := range rulesOf(50, time.Minute, 50) {
 		t.Run(rule.Algorithm().String(), func(t *testing.T) {
 			s.Set(Epoch)
@@ -180,6 +182,7 @@ func testAtOnce(t *testing.T, s Store) {
 }
 
 func testInput(t *testing.T, s Store) {
+	t.Helper()
 	s.Set(Epoch)
 	ctx := context.Background()
 	for _, rule := range rulesOf(5, time.Second, 5) {
@@ -219,6 +222,7 @@ func testInput(t *testing.T, s Store) {
 
 // testRules has several rules on one key: all allow, or nothing is charged.
 func testRules(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
 	b := newBench(t, open(t), limiter.TokenBucket(perSecond(10, 4)), limiter.FixedWindow(6, time.Minute), limiter.SlidingLog(20, time.Hour))
 	require.Equal(t, 4, b.many(10))
 	b.at(time.Second)
@@ -256,6 +260,7 @@ func testRules(t *testing.T, open func(t *testing.T) Store) {
 }
 
 func testChanges(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
 	t.Run("smaller", func(t *testing.T) {
 		for _, rule := range []func(throttle.Limit) limiter.Rule{limiter.TokenBucket, limiter.LeakyBucket, limiter.LeakyQueue} {
 			b := newBench(t, open(t), rule(perSecond(1, 1000)))
@@ -345,6 +350,7 @@ func testChanges(t *testing.T, open func(t *testing.T) Store) {
 
 // testClock steps the clock of the store.
 func testClock(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
 	for _, rule := range rulesOf(10, time.Second, 5) {
 		t.Run(rule.Algorithm().String(), func(t *testing.T) {
 			b := newBench(t, open(t), rule)

@@ -75,6 +75,7 @@ func (c *caller) cost() int64 {
 
 // testModel compares all that is answered with what the algorithms mean.
 func testModel(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
 	s := open(t)
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -103,6 +104,7 @@ type passage struct{ at, cost int64 }
 // testWindows has calls, reservations and cancelled ones mixed, and looks at every
 // window of what went.
 func testWindows(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
 	s := open(t)
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {

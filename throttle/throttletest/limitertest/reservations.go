@@ -13,6 +13,7 @@ import (
 
 // testReservations is about charges for later.
 func testReservations(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
 	ctx := context.Background()
 	for _, c := range []struct {
 		rule   limiter.Rule

@@ -109,6 +109,7 @@ func everything(n int64, per time.Duration, burst int64) []limiter.Rule {
 }
 
 func testSteps(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
 	for _, c := range tables {
 		for _, rule := range c.rules {
 			t.Run(c.name+", "+rule.Algorithm().String(), func(t *testing.T) {

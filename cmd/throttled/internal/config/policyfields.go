@@ -12,7 +12,7 @@ import (
 var policyOrder = []string{
 	"key", "rate", "burst", "max_in_flight", "quotas", "parent", "weight", "minimum", "hours", "ramp",
 	"ordered", "ageing", "job_ttl", "max_waiting", "overflow", "history", "keep_done",
-	"listen", "floor", "circuit",
+	"events", "listen", "floor", "circuit",
 	"limit", "per", "window", "zone", "open", "from", "over", "failures", "ratio", "rest", "disable",
 }
 
@@ -66,6 +66,7 @@ func policyFields(p *throttle.Policy) map[string]field {
 		"history":   whole(&p.History, 1, throttle.MaxHistory),
 		"keep_done": milliseconds(&p.KeepDone, throttle.MinKeepDone, throttle.MaxKeepDone),
 
+		"events": flag(&p.Events),
 		"listen": {
 			want: fmt.Sprintf("%s, %s or %s", throttle.Ignore, throttle.Obey, throttle.Adapt),
 			set: func(text string) bool {

@@ -47,7 +47,10 @@ for i = 2, #ARGV, 10 do
     elseif what == 'retry' and r.deadline > 0 and now + delay >= r.deadline then
       what, reason = 'dead', 'its deadline is before the next attempt: ' .. reason
     end
-    if what ~= 'return' then tally(what, 1) end
+    if what ~= 'return' then
+      tally(what, 1)
+      if b.more and b.more.ev then event(key, what, id, r.attempt, what == 'done' and '' or reason) end
+    end
     if what ~= 'refused' and what ~= 'return' then r.refused = 0 end
     if what == 'done' and b.more and b.more.keep then
       log_attempt(b, id, r, 'done', reason)

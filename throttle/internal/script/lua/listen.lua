@@ -37,7 +37,7 @@ do -- scripts may not have many more locals than they have
     local cut = b.more.cut
     s.opened = s.opened + 1
     s.rest = math.max(s.rest, now + cut[3] * 2 ^ math.min(5, s.opened - 1))
-    event(b.key, s.opened == 1 and 'opened' or 'reopened', int(s.fails) .. ' ' .. int(s.rest + real - now))
+    event(b.key, 'opened', '', s.fails, int(s.rest + real - now))
   end
 
   local LATELY, FEWEST = 50, 20 -- calls that a ratio is of
@@ -47,7 +47,7 @@ do -- scripts may not have many more locals than they have
     s.calls = math.min(LATELY, s.calls + 1)
     s.ratio = s.ratio + ((failed and 1 or 0) - s.ratio) / s.calls
     if not failed then
-      if s.opened > 0 then event(b.key, 'closed', int(s.opened)) end
+      if s.opened > 0 then event(b.key, 'closed', '', s.opened, '') end
       if s.opened > 0 then s.calls, s.ratio = 0, 0 end
       s.fails, s.failing, s.opened = 0, 0, 0
       return
@@ -59,7 +59,7 @@ do -- scripts may not have many more locals than they have
     if s.opened > 0 and now >= s.rest or s.opened == 0 and many then open_circuit(b, s) end
     if cut[4] > 0 and now - s.failing >= cut[4] and s.off == 0 then
       s.off = now
-      event(b.key, 'disabled', int(s.fails) .. ' ' .. int(now - s.failing))
+      event(b.key, 'disabled', '', s.fails, '')
     end
   end
 
@@ -75,7 +75,7 @@ do -- scripts may not have many more locals than they have
     if mode == 'a' and verdict == 'refused' then lower(b, s, r) end
     if mode == 'a' and verdict == 'ok' then raise(b, s, r) end
     if mode ~= 'x' and rest > 0 and now + rest > s.rest then
-      if s.rest <= now then event(b.key, 'cooled', int(now + rest + real - now)) end
+      if s.rest <= now then event(b.key, 'cooled', '', 0, int(rest + real)) end
       s.rest = now + rest
     end
     if said.text(s) == before then return end

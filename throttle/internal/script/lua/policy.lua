@@ -14,6 +14,7 @@
 --   keep  µs that a job that is done is kept
 --   say   what the other side says is "x": ignored, or "a": heeded, and the rate adapts to it; without it, heeded
 --   floor [cost, per in µs], the lowest rate that it adapts to
+--   ev    true: events tell what becomes of jobs
 --   cut   circuit: [failures in a row, ratio of failures, µs that it rests, µs of failures until
 --         the key is paused]; each may be 0 for never, but the third
 -- Names are exact keys, patterns with one '*' for any text, or '*' for all keys. For
@@ -82,6 +83,7 @@ local function well_formed(more)
   end
   if more.most and not (numbers({ more.most[1] }, 1, 1) and more.most[1] > 0 and OVERFLOWS[more.most[2]]) then return false end
   if more.say and more.say ~= 'x' and more.say ~= 'a' then return false end
+  if more.ev and more.ev ~= true then return false end
   if more.floor and not (numbers(more.floor, 1, 2) and more.floor[1] > 0 and more.floor[2] > 0) then return false end
   if more.cut and not (numbers(more.cut, 1, 4) and more.cut[3] > 0) then return false end
   return not more.ramp or numbers(more.ramp, 1, 2) and more.ramp[2] > 0

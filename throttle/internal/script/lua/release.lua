@@ -295,6 +295,7 @@ for _, name in ipairs(expired) do
     if r.attempt > 0 then
       bury(b, id, r, 'dead', 'its deadline passed after ' .. int(r.attempt) .. ' attempts')
       tally('dead', 1)
+      if b.more and b.more.ev then event(b.key, 'dead', id, r.attempt, 'its deadline passed') end
     else
       reply[4] = reply[4] + 1
       local blob = with_payloads and redis.call('HGET', b.j, id) or ''
@@ -302,6 +303,7 @@ for _, name in ipairs(expired) do
       reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = b.key, id, blob
       forget(b, id, r)
       tally('expired', 1)
+      if b.more and b.more.ev then event(b.key, 'expired', id, r.attempt, '') end
     end
   end
 end
