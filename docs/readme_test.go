@@ -166,7 +166,7 @@ func TestShellSnippetsRun(t *testing.T) {
 			ran = append(ran, command)
 		}
 	}
-	require.Len(t, ran, 41)
+	require.Len(t, ran, 44)
 	require.Regexp(t, `(?m)^acme-mail +live +20/s +5 +100 +1000/h sliding, 9000/d fixed Europe/Berlin +acme `, outputs["go run ./cmd/throttled policy list"])
 	require.Regexp(t, `(?m)^held +paused$`, outputs["go run ./cmd/throttled explain acme-mail"])
 	require.Contains(t, outputs["go run ./cmd/throttled trail --limit 5 --json"], `"who":"on call","what":"resume","name":"acme-*"`)

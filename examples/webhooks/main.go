@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -141,7 +142,8 @@ func deliver(ctx context.Context, redisURL string, destinations []destination, r
 	if err != nil {
 		return err
 	}
-	calls := httpjob.NewHandler(httpjob.Config{})
+	// Calls reach public addresses only, unless told otherwise: the receiver is on this machine.
+	calls := httpjob.NewHandler(httpjob.Config{AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	defer calls.CloseIdleConnections()
 	mux := asynq.NewServeMux()
 	mux.Handle(httpjob.Type, calls)

@@ -16,6 +16,9 @@ type Defaults struct {
 	Method  string            // empty means POST
 	Headers map[string]string // joined with a line's own; for the same name, the line's counts
 
+	Success   []string // statuses, see Request; none means "2xx"
+	Redirects int      // to follow, 0 to MaxRedirects
+
 	Cost      int64         // cost units; 0 means 1
 	Delay     time.Duration // 0 means at once
 	NotBefore time.Time     // in place of a Delay; zero, or what is past, means at once
@@ -35,7 +38,7 @@ type Defaults struct {
 // Validate tells the first default that no job could be made with, as a
 // [*throttle.InvalidError].
 func (d Defaults) Validate() error {
-	r := Request{Method: d.Method, URL: d.URL, Headers: d.Headers, Timeout: d.Timeout}
+	r := d.request()
 	if r.URL == "" {
 		r.URL = "http://left.out"
 	}
@@ -49,13 +52,21 @@ func (d Defaults) Validate() error {
 	return err
 }
 
+// request is the call that the defaults are.
+func (d Defaults) request() Request {
+	return Request{
+		Method: d.Method, URL: d.URL, Headers: d.Headers, Timeout: d.Timeout, Success: d.Success, Redirects: d.Redirects,
+	}
+}
+
 // Job makes a job of the defaults alone, ready to enqueue. An empty id means a
 // new one.
 func (d Defaults) Job(id string, body []byte) (throttle.Job, error) {
 	if err := d.validateBody("body", body); err != nil {
 		return throttle.Job{}, err
 	}
-	r := Request{Method: d.Method, URL: d.URL, Headers: d.Headers, Body: body, Timeout: d.Timeout}
+	r := d.request()
+	r.Body = body
 	j, err := r.Job(d.Key)
 	if err != nil {
 		return throttle.Job{}, err

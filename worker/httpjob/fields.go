@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/weirq/weir/throttle"
@@ -32,6 +33,8 @@ var fieldsKnown = []field{
 	{"url", func(c *call, v json.RawMessage) error { return stated("url", v, &c.request.URL) }},
 	{"method", func(c *call, v json.RawMessage) error { return stated("method", v, &c.request.Method) }},
 	{"headers", setHeaders},
+	{"success", setSuccess},
+	{"redirects", setRedirects},
 	{"cost", setCost},
 	{"max_attempts", setMaxAttempts},
 	{"priority", setPriority},
@@ -60,6 +63,19 @@ func setHeaders(c *call, v json.RawMessage) error {
 	}
 	c.request.Headers = headers
 	return nil
+}
+
+func setSuccess(c *call, v json.RawMessage) error {
+	var s string
+	if err := stated("success", v, &s); err != nil {
+		return err
+	}
+	c.request.Success = strings.Split(s, ",")
+	return nil
+}
+
+func setRedirects(c *call, v json.RawMessage) error {
+	return whole("redirects", v, &c.request.Redirects, fmt.Sprintf("a whole number from 0 to %d", MaxRedirects))
 }
 
 func setCost(c *call, v json.RawMessage) error {

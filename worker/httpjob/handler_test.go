@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -21,10 +22,20 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weirq/weir/worker"
 )
 
+// here is where the receivers of tests are.
+var here = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
 // serve starts a receiver that counts its connections, and a handler for it.
-func serve(t *testing.T, answer http.HandlerFunc) (h *Handler, base string, connections *atomic.Int64) {
+func serve(t testing.TB, answer http.HandlerFunc) (h *Handler, base string, connections *atomic.Int64) {
+	t.Helper()
+	return serveWith(t, Config{AllowNetworks: here}, answer)
+}
+
+func serveWith(t testing.TB, c Config, answer http.HandlerFunc) (h *Handler, base string, connections *atomic.Int64) {
 	t.Helper()
 	connections = new(atomic.Int64)
 	s := httptest.NewUnstartedServer(answer)
@@ -34,7 +45,7 @@ func serve(t *testing.T, answer http.HandlerFunc) (h *Handler, base string, conn
 		}
 	}
 	s.Start()
-	h = NewHandler(Config{})
+	h = NewHandler(c)
 	t.Cleanup(func() {
 		h.CloseIdleConnections()
 		s.Close()
@@ -69,7 +80,8 @@ func TestHandlerJudgesByStatus(t *testing.T) {
 		var call *CallError
 		require.ErrorAs(t, err, &call)
 		require.Equal(t, status, call.Status)
-		require.NotErrorIs(t, err, asynq.SkipRetry)
+		require.Equal(t, status == 410, errors.Is(err, asynq.SkipRetry), status)
+		require.Equal(t, status == 429, errors.Is(err, worker.ErrRefused), status)
 		require.NotErrorIs(t, err, asynq.RevokeTask)
 	}
 }
@@ -144,7 +156,7 @@ func TestHandlerReusesConnections(t *testing.T) {
 	answers := map[string]struct {
 		status, bytes int
 	}{
-		"no body": {200, 0}, "small body": {200, 2 << 10}, "failure with a body": {500, 2 << 10}, "body of exactly the bound": {200, drainBytes},
+		"no body": {200, 0}, "small body": {200, 2 << 10}, "failure with a body": {500, 2 << 10}, "body of exactly the bound": {200, MaxAnswerBody},
 	}
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +203,7 @@ func TestHandlerDoesNotWaitForASlowBody(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done() // the body never ends
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*drainTime)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*answerTime)
 	defer cancel()
 	require.NoError(t, process(ctx, t, h, Request{URL: base}))
 	require.NoError(t, ctx.Err(), "ended before the timeout of the attempt")

@@ -39,7 +39,8 @@ func decode(line []byte, d Defaults, unknown func(name string)) (throttle.Job, *
 		err := invalid("not_before", described("beside delay"), "only one of the two")
 		return throttle.Job{}, &lineFault{column: columnOf(line, "not_before"), err: err}
 	}
-	c := call{Defaults: d, request: Request{Method: d.Method, URL: d.URL, Timeout: d.Timeout}}
+	c := call{Defaults: d, request: d.request()}
+	c.request.Headers = nil // joined at the end
 	for _, f := range fieldsKnown {
 		if !given(fields, f.name) {
 			continue

@@ -44,7 +44,7 @@ func TestLineLeavesOutWhatDefaultsHave(t *testing.T) {
 		Key: "k", URL: "http://a/b", Method: "PUT", Headers: map[string]string{"X-A": "default", "x-b": "default"},
 		Cost: 3, Delay: time.Minute, Timeout: 9 * time.Second, Policy: &policy, Now: func() time.Time { return now },
 	}
-	for _, line := range []string{`{}`, `{"id":null,"key":null,"url":null,"method":null,"headers":null,"cost":null,"delay":null,"priority":null,"not_before":null,"ttl":null,"deadline":null,"dedupe":null,"body":null,"body_base64":null}`} {
+	for _, line := range []string{`{}`, `{"id":null,"key":null,"url":null,"method":null,"headers":null,"success":null,"redirects":null,"cost":null,"delay":null,"priority":null,"not_before":null,"ttl":null,"deadline":null,"dedupe":null,"body":null,"body_base64":null}`} {
 		j, r, err := readOne(d, line)
 		require.NoError(t, err)
 		require.NotEmpty(t, j.ID)
@@ -63,6 +63,29 @@ func TestLineLeavesOutWhatDefaultsHave(t *testing.T) {
 	require.EqualValues(t, 1, j.Cost)
 	require.Equal(t, map[string]string{"x-a": "own", "x-b": "default", "Content-Type": "application/json"}, r.Headers)
 	require.Equal(t, map[string]string{"X-A": "default", "x-b": "default"}, d.Headers, "the defaults stay as they are")
+}
+
+func TestLineWithSuccessAndRedirects(t *testing.T) {
+	d := filled
+	d.Success, d.Redirects = []string{"204"}, 2
+	for line, want := range map[string]Request{
+		`{}`: {Success: []string{"204"}, Redirects: 2},
+		`{"success":"200-299,304","redirects":0}`: {Success: []string{"200-299", "304"}},
+	} {
+		_, r, err := readOne(d, line)
+		require.NoError(t, err)
+		require.Equal(t, want, Request{Success: r.Success, Redirects: r.Redirects})
+	}
+	for line, want := range map[string]string{
+		`{"success":"2xx,no"}`: `line 1, column 12: success "no" is not allowed`,
+		`{"success":true}`:     `line 1, column 12: success that is a boolean is not allowed`,
+		`{"success":""}`:       `line 1, column 12: success "" is not allowed`,
+		`{"redirects":11}`:     `line 1, column 14: redirects 11 is not allowed: want 0 to 10`,
+		`{"redirects":"1"}`:    `line 1, column 14: redirects "1" is not allowed: want a whole number from 0 to 10`,
+	} {
+		_, _, err := readOne(d, line)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 func TestLineWithMaxAttempts(t *testing.T) {
@@ -266,10 +289,15 @@ func TestLineBoundsTheBody(t *testing.T) {
 
 func TestDefaultMaxLineHoldsAnyJob(t *testing.T) {
 	escaped := func(size int) string { return strings.Repeat(`\u0061`, size) }
-	const name = "X-A"
-	room := throttle.MaxHeaderBytes - len(":methodPOST:urlhttp://a") - len(name)
+	var headers []string
+	for room := throttle.MaxHeaderBytes - len(":methodPOST:urlhttp://a"); room > 0; {
+		name := fmt.Sprintf("X-%d", len(headers))
+		size := min(maxHeaderValue, room-len(name))
+		headers = append(headers, `"`+name+`":"`+escaped(size)+`"`)
+		room -= len(name) + size
+	}
 	j, _, err := readOne(Defaults{Key: "k", URL: "http://a"},
-		`{"headers":{"`+name+`":"`+escaped(room)+`"},"body":"`+escaped(throttle.DefaultMaxJobSize)+`"}`)
+		`{"headers":{`+strings.Join(headers, ",")+`},"body":"`+escaped(throttle.DefaultMaxJobSize)+`"}`)
 	require.NoError(t, err)
 	require.Len(t, j.Payload, throttle.DefaultMaxJobSize)
 }

@@ -18,8 +18,8 @@ const DefaultMaxLine = 8 * throttle.DefaultMaxJobSize
 
 // A Reader reads jobs from text with one JSON object a line:
 //
-//	{"id", "key", "url", "method", "headers", "cost", "max_attempts", "priority",
-//	 "delay" | "not_before", "ttl", "deadline",
+//	{"id", "key", "url", "method", "headers", "success", "redirects",
+//	 "cost", "max_attempts", "priority", "delay" | "not_before", "ttl", "deadline",
 //	 "dedupe": {"name" | "content", "while_waiting", "window", "replace",
 //	            "debounce", "max_debounce"},
 //	 "body" | "body_base64" | "payload"}
@@ -27,7 +27,8 @@ const DefaultMaxLine = 8 * throttle.DefaultMaxJobSize
 // Every field may be left out if the defaults have it, and null means left out.
 // body is text; body_base64 is any bytes; payload is any JSON, null included,
 // and is sent as it stands in the line, byte for byte, with the Content-Type
-// application/json if no other is given. delay, ttl and the spans in dedupe are
+// application/json if no other is given. success is a text of statuses such as
+// "200-299,304". delay, ttl and the spans in dedupe are
 // durations such as "1.5s"; not_before and deadline are times in RFC 3339. A line
 // that has delay or not_before takes neither from the defaults, and its dedupe
 // replaces theirs as a whole. A ttl counts from the enqueue and must be longer than the delay. Other fields are ignored and remembered, but in dedupe

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,8 +17,10 @@ const Type = "http"
 
 // The headers of a job that are the call itself and are not sent as headers.
 const (
-	methodHeader = ":method"
-	urlHeader    = ":url"
+	methodHeader    = ":method"
+	urlHeader       = ":url"
+	successHeader   = ":success"
+	redirectsHeader = ":redirects"
 )
 
 // A Request is one HTTP call.
@@ -27,6 +30,10 @@ type Request struct {
 	Headers map[string]string // one value for each name; names that differ only in case are refused
 	Body    []byte            // sent byte for byte
 	Timeout time.Duration     // of one attempt; 0 means the worker's default
+	// Success are the statuses that mean that the call is done: "2xx", "200", "200-299", also several with
+	// commas between them. None means "2xx".
+	Success   []string
+	Redirects int // how many are followed, up to MaxRedirects; see [Handler]
 }
 
 // Job makes the call a job under key. Its payload is the body, not a copy. What
@@ -40,11 +47,24 @@ func (r Request) Job(key string) (throttle.Job, error) {
 	if err := r.Validate(); err != nil {
 		return throttle.Job{}, err
 	}
-	headers := make(map[string]string, len(r.Headers)+2)
+	headers := r.own()
 	maps.Copy(headers, r.Headers)
-	headers[methodHeader] = r.method()
-	headers[urlHeader] = r.URL
 	return throttle.Job{Key: key, Type: Type, Headers: headers, Payload: r.Body, Timeout: r.Timeout}, nil
+}
+
+// own are the headers of a job that stand for all that is not sent as a header. What has
+// its default is left out, but for the method.
+func (r Request) own() map[string]string {
+	own := make(map[string]string, len(r.Headers)+4)
+	own[methodHeader] = r.method()
+	own[urlHeader] = r.URL
+	if len(r.Success) > 0 {
+		own[successHeader] = strings.Join(r.Success, ",")
+	}
+	if r.Redirects != 0 {
+		own[redirectsHeader] = strconv.Itoa(r.Redirects)
+	}
+	return own
 }
 
 // Parse is the inverse of [Request.Job]: it reads the headers and the payload of
@@ -71,6 +91,14 @@ func (r *Request) setCall(headers map[string]string) error {
 			r.Method = value
 		case name == urlHeader:
 			r.URL = value
+		case name == successHeader:
+			r.Success = strings.Split(value, ",")
+		case name == redirectsHeader:
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				n = -1 // refused, as any that is not allowed
+			}
+			r.Redirects = n
 		case strings.HasPrefix(name, ":"):
 			unknown = append(unknown, name)
 		default:
@@ -81,8 +109,8 @@ func (r *Request) setCall(headers map[string]string) error {
 		}
 	}
 	if len(unknown) > 0 {
-		return invalid("headers", clip(slices.Min(unknown)), "no name with a colon in front but "+methodHeader+" and "+urlHeader+
-			"; a later version may have made the job")
+		return invalid("headers", clip(slices.Min(unknown)), "no name with a colon in front but "+
+			strings.Join([]string{methodHeader, urlHeader, successHeader, redirectsHeader}, ", ")+"; a later version may have made the job")
 	}
 	if _, ok := headers[urlHeader]; !ok {
 		return invalid("headers", described("without "+urlHeader), "those of a job made by Request.Job")

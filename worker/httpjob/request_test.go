@@ -1,6 +1,7 @@
 package httpjob
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ func TestJobCarriesTheCall(t *testing.T) {
 		Headers: map[string]string{"X-Note": "é <&> \u2028", "accept": "*/*"},
 		Body:    []byte("\x00\xff\n\r{"),
 		Timeout: 3 * time.Second,
+		Success: []string{"2xx", "410-420"}, Redirects: 3,
 	}
 	j, err := r.Job("a:{b} c")
 	require.NoError(t, err)
@@ -24,7 +26,7 @@ func TestJobCarriesTheCall(t *testing.T) {
 	require.Equal(t, Type, j.Type)
 	require.Equal(t, 3*time.Second, j.Timeout)
 	require.Equal(t, r.Body, j.Payload)
-	require.Equal(t, map[string]string{":method": "PUT", ":url": r.URL, "X-Note": "é <&> \u2028", "accept": "*/*"}, j.Headers)
+	require.Equal(t, map[string]string{":method": "PUT", ":url": r.URL, ":success": "2xx,410-420", ":redirects": "3", "X-Note": "é <&> \u2028", "accept": "*/*"}, j.Headers)
 
 	back, err := Parse(j.Headers, j.Payload)
 	require.NoError(t, err)
@@ -67,9 +69,14 @@ func TestJobRefusesBadKey(t *testing.T) {
 
 // sized is a call whose URL has a length, and all but its body another.
 func sized(url, all int) Request {
-	r := Request{Method: "PUT", URL: "http://example.com/", Headers: map[string]string{"X-A": ""}}
+	r := Request{Method: "PUT", URL: "http://example.com/", Headers: make(map[string]string)}
 	r.URL += strings.Repeat("u", url-len(r.URL))
-	r.Headers["X-A"] = strings.Repeat("h", all-len(":methodPUT:urlX-A")-url)
+	for left := all - len(":methodPUT:url") - url; left > 0; {
+		name := fmt.Sprintf("X-%d", len(r.Headers))
+		value := strings.Repeat("h", min(maxHeaderValue, left-len(name)))
+		r.Headers[name] = value
+		left -= len(name) + len(value)
+	}
 	return r
 }
 
@@ -85,6 +92,8 @@ func TestValidate(t *testing.T) {
 	header := func(name, value string) Request {
 		return with(func(r *Request) { r.Headers = map[string]string{name: value} })
 	}
+	success := func(s ...string) Request { return with(func(r *Request) { r.Success = s }) }
+	redirects := func(n int) Request { return with(func(r *Request) { r.Redirects = n }) }
 	for _, c := range []struct {
 		name    string
 		request Request
@@ -143,6 +152,26 @@ func TestValidate(t *testing.T) {
 		{"long URL", sized(60_000, throttle.MaxHeaderBytes+1), "url of 65537 bytes with method and headers is not allowed: want at most 65536 bytes in all"},
 		{"long headers", sized(1000, throttle.MaxHeaderBytes+1), "headers of 65537 bytes with URL and method is not allowed"},
 
+		{"value of 16 KiB", header("X-A", strings.Repeat("h", 16<<10)), ""},
+		{"value of 20 KiB", header("X-A", secret+strings.Repeat("h", 20<<10)), `headers["X-A"] of 20486 bytes is not allowed: want at most 16384 bytes`},
+		{"Content-Length", header("content-length", "1"), "headers"},
+		{"Connection", header("CONNECTION", "close"), "headers"},
+
+		{"a status", success("204"), ""},
+		{"a class", success("3xx"), ""},
+		{"several", success("200-299,304", " 410 "), ""},
+		{"no status", success(""), `success "" is not allowed: want statuses from 200 to 599, such as "2xx", "304" or "200-299"`},
+		{"a word", success("200", "ok"), `success "ok" is not allowed`},
+		{"a status that is none", success("600"), `success "600"`},
+		{"not the answer yet", success("1xx"), `success "1xx"`},
+		{"backwards", success("299-200"), `success "299-200"`},
+		{"open range", success("200-"), `success "200-"`},
+		{"signed", success("+200"), `success "+200"`},
+
+		{"all redirects", redirects(10), ""},
+		{"too many redirects", redirects(11), "redirects 11 is not allowed: want 0 to 10"},
+		{"fewer than no redirects", redirects(-1), "redirects -1 is not allowed: want 0 to 10"},
+
 		{"negative timeout", with(func(r *Request) { r.Timeout = -1 }), "timeout -1ns is not allowed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -165,7 +194,7 @@ func TestJobAcceptsWhatTheQueueDoes(t *testing.T) {
 	require.NoError(t, err)
 	j.ID, j.Cost, j.Pool = "a", 1, throttle.DefaultPool
 	require.NoError(t, j.Validate(0))
-	j.Headers["X-A"] += "h"
+	j.Headers["X-0"] += "h"
 	require.ErrorContains(t, j.Validate(0), "headers 65537 is not allowed", "both count the same")
 }
 
@@ -183,7 +212,9 @@ func TestParseRefuses(t *testing.T) {
 		{"bad method", map[string]string{":url": "http://a", ":method": "A B"}, `method "A B"`},
 		{"bad header", map[string]string{":url": "http://a", "a b": secret}, `headers "a b"`},
 		{"header of the connection", map[string]string{":url": "http://a", "Host": secret}, `headers "Host"`},
-		{"a call of a later version", map[string]string{":url": "http://a", ":sign": secret, ":trailer": secret}, `headers ":sign" is not allowed: want no name with a colon`},
+		{"a call of a later version", map[string]string{":url": "http://a", ":sign": secret, ":trailer": secret}, `headers ":sign" is not allowed: want no name with a colon in front but :method, :url, :success, :redirects; a later`},
+		{"redirects in words", map[string]string{":url": "http://a", ":redirects": "all"}, "redirects -1 is not allowed"},
+		{"success of nothing", map[string]string{":url": "http://a", ":success": ""}, `success ""`},
 		{"of HTTP/2 alone", map[string]string{":path": "/" + secret, ":authority": "a"}, `headers ":authority" is not allowed`},
 		{"upper case", map[string]string{":URL": "http://" + secret}, `headers ":URL" is not allowed`},
 		{"colon alone", map[string]string{":url": "http://a", ":": secret}, `headers ":" is not allowed`},
@@ -200,6 +231,8 @@ func TestParseRefuses(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(":method", "PUT", ":url", "http://a/b?c", []byte("body\n\x00"))
 	f.Add(":url", "https://u:p@example.com", "X-A", "b", []byte(nil))
+	f.Add(":url", "http://a", ":success", "200, 3xx,304-310", []byte("x"))
+	f.Add(":url", "http://a", ":redirects", "07", []byte("x"))
 	f.Add(":url", "http://a", ":sign", "", []byte{0x80})
 	f.Add(":url", "http://\u00e9", "Host", "a", []byte("{}\n"))
 	f.Fuzz(func(t *testing.T, name1, value1, name2, value2 string, payload []byte) {

@@ -28,6 +28,12 @@ func (r Request) Validate() error {
 	if err := validateHeaders(r.Headers); err != nil {
 		return err
 	}
+	if err := r.validateSuccess(); err != nil {
+		return err
+	}
+	if err := r.validateRedirects(); err != nil {
+		return err
+	}
 	if err := r.validateSize(); err != nil {
 		return err
 	}
@@ -39,9 +45,11 @@ func (r Request) Validate() error {
 
 // validateSize keeps all but the body within what the headers of a job may hold.
 func (r Request) validateSize() error {
-	n := len(methodHeader) + len(r.method()) + len(urlHeader) + len(r.URL)
-	for name, value := range r.Headers {
-		n += len(name) + len(value)
+	n := 0
+	for _, headers := range []map[string]string{r.own(), r.Headers} {
+		for name, value := range headers {
+			n += len(name) + len(value)
+		}
 	}
 	if n <= throttle.MaxHeaderBytes {
 		return nil
@@ -96,6 +104,10 @@ func validateURL(s string) error {
 // own or drops them, so a value given for them would silently not be sent.
 var framing = []string{"Connection", "Content-Length", "Host", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
+// maxHeaderValue is the longest value of a header, in bytes. Few servers take a longer one,
+// and each attempt would only find that out.
+const maxHeaderValue = 16 << 10
+
 func validateHeaders(headers map[string]string) error {
 	seen := make(map[string]bool, len(headers))
 	for _, name := range slices.Sorted(maps.Keys(headers)) { // the same fault every time
@@ -114,6 +126,10 @@ func validateHeaders(headers map[string]string) error {
 		if !utf8.ValidString(value) || !httpguts.ValidHeaderFieldValue(value) {
 			return invalid(fmt.Sprintf("headers[%q]", clip(name)), described(fmt.Sprintf("of %d bytes", len(value))),
 				"valid UTF-8 on one line, without control characters")
+		}
+		if len(value) > maxHeaderValue {
+			return invalid(fmt.Sprintf("headers[%q]", clip(name)), described(fmt.Sprintf("of %d bytes", len(value))),
+				fmt.Sprintf("at most %d bytes", maxHeaderValue))
 		}
 	}
 	return nil
