@@ -17,7 +17,16 @@ import (
 type RetryPolicy struct {
 	Base        time.Duration // 0 means 1s
 	Cap         time.Duration // 0 means 10m; at least Base
-	MaxAttempts int           // for jobs that do not say; 0 means 10
+	MaxAttempts int           // for jobs that do not say; 0 means 10, or one more than there are Delays
+	// Delays, if there are any, are those after the first attempt, the second and so on, in place of Base and
+	// Cap; the last one is also that of all further attempts. Each is varied by a tenth, so that jobs that
+	// failed together do not come back together.
+	Delays []time.Duration
+}
+
+// StandardDelays are those that the Standard Webhooks specification suggests: eight attempts over a day and a bit.
+var StandardDelays = []time.Duration{
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour,
 }
 
 func (p RetryPolicy) withDefaults() RetryPolicy {
@@ -26,6 +35,9 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	}
 	if p.Cap == 0 {
 		p.Cap = max(p.Base, 10*time.Minute)
+	}
+	if p.MaxAttempts == 0 && len(p.Delays) > 0 {
+		p.MaxAttempts = len(p.Delays) + 1
 	}
 	if p.MaxAttempts == 0 {
 		p.MaxAttempts = 10
@@ -40,6 +52,11 @@ func (p RetryPolicy) validate() error {
 	}
 	if p.Cap < p.Base {
 		errs = append(errs, fmt.Errorf("retry cap %v is not allowed: want at least the base of %v", p.Cap, p.Base))
+	}
+	for i, d := range p.Delays {
+		if d < time.Millisecond {
+			errs = append(errs, fmt.Errorf("retry delays[%d] %v is not allowed: want at least 1ms", i, d))
+		}
 	}
 	if p.MaxAttempts < 1 {
 		errs = append(errs, fmt.Errorf("retry max attempts %d is not allowed: want at least 1", p.MaxAttempts))
@@ -60,6 +77,10 @@ func (p RetryPolicy) ceiling(attempt int) time.Duration {
 }
 
 func (p RetryPolicy) delay(attempt int) time.Duration {
+	if n := len(p.Delays); n > 0 {
+		d := p.Delays[min(max(attempt, 1), n)-1]
+		return d - d/10 + rand.N(d/5+1)
+	}
 	return rand.N(p.ceiling(attempt))
 }
 

@@ -96,3 +96,21 @@ func TestJobsOwnAttemptsWin(t *testing.T) {
 	require.Equal(t, 1, p.attempts(throttle.Job{MaxAttempts: 1}))
 	require.Equal(t, 50, p.attempts(throttle.Job{MaxAttempts: 50}))
 }
+
+// A list of delays is gone through, give or take a tenth, and its last one stays.
+func TestRetriesAlongAList(t *testing.T) {
+	p := RetryPolicy{Delays: StandardDelays}.withDefaults()
+	require.NoError(t, p.validate())
+	require.Equal(t, 8, p.MaxAttempts)
+	for attempt, want := range map[int]time.Duration{0: 5 * time.Second, 1: 5 * time.Second, 2: 5 * time.Minute, 7: 10 * time.Hour, 8: 10 * time.Hour, 99: 10 * time.Hour} {
+		least, most := want, want
+		for range 1000 {
+			d := p.delay(attempt)
+			require.InDelta(t, want, d, float64(want)/10, "attempt %d", attempt)
+			least, most = min(least, d), max(most, d)
+		}
+		require.Greater(t, most-least, want/10, "they are spread")
+	}
+	require.Equal(t, 3, RetryPolicy{Delays: StandardDelays, MaxAttempts: 3}.withDefaults().MaxAttempts)
+	require.ErrorContains(t, RetryPolicy{Delays: []time.Duration{time.Second, 0}}.withDefaults().validate(), "retry delays[1] 0s is not allowed: want at least 1ms")
+}

@@ -24,6 +24,7 @@ import (
 	"github.com/weirq/weir/throttle/embedded"
 	"github.com/weirq/weir/worker"
 	"github.com/weirq/weir/worker/httpjob"
+	"github.com/weirq/weir/worker/webhook"
 )
 
 // A daemon is one run of serve.
@@ -262,6 +263,15 @@ func (d *daemon) parts() (parts []part, err error) {
 		d.onClose(calls.CloseIdleConnections)
 		handlers := asynq.NewServeMux()
 		handlers.Handle(httpjob.Type, calls)
+		endpoints, err := webhook.NewEndpoints(d.client, d.queue)
+		if err != nil {
+			return nil, fail(exitFailed, "webhooks: %w", err)
+		}
+		deliveries, err := webhook.NewHandler(webhook.Config{Endpoints: endpoints, Caller: calls})
+		if err != nil {
+			return nil, fail(exitFailed, "webhooks: %w", err)
+		}
+		handlers.Handle(webhook.Type, deliveries)
 		parts = append(parts, part{"worker", func(ctx context.Context) error { return server.Run(ctx, handlers) }})
 	}
 	return parts, nil

@@ -28,6 +28,8 @@ var scenarios = []scenario{
 	{"settling", onRedis(settling)},
 	{"quotas", onRedis(quotas)},
 	{"an unknown limit", onRedis(unknownLimit)},
+	{"told to rest", onRedis(toldToRest)},
+	{"a dead endpoint", onRedis(deadEndpoint)},
 	{"estimates", onRedis(estimates)},
 	{"estimates across changes", onRedis(changes)},
 	{"priorities", onRedis(priorities)},

@@ -2,17 +2,15 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
-
-	"github.com/hibiken/asynq"
 
 	"github.com/weirq/weir/throttle"
 	"github.com/weirq/weir/throttle/throttletest/provider"
 	"github.com/weirq/weir/worker"
-	"github.com/weirq/weir/worker/upstream"
+	"github.com/weirq/weir/worker/httpjob"
 )
 
 // unknownLimit has a key find out what the other side allows, which is a fifth of what its policy does.
@@ -26,16 +24,11 @@ func unknownLimit(ctx context.Context, s *sheet, e *env) error {
 	if err != nil {
 		return err
 	}
-	record := provider.NewRecord(quota, nil)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	record, url, done, err := listenOn(quota)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: record, ReadHeaderTimeout: 10 * time.Second}
-	record.Attach(server)
-	go func() { _ = server.Serve(l) }()
-	defer func() { _ = server.Close() }()
-	url := "http://" + l.Addr().String()
+	defer done()
 	sys, err := newSystem(ctx, e.client, throttle.Policy{
 		Key: "k", Limit: limit("50/s", 1), Listen: throttle.Adapt, Floor: throttle.Rate{Cost: 1, Per: time.Second},
 	})
@@ -46,14 +39,10 @@ func unknownLimit(ctx context.Context, s *sheet, e *env) error {
 	if err := sys.schedule(); err != nil {
 		return err
 	}
-	if _, err := sys.handle(worker.Config{}, asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error { return heed(ctx, url) })); err != nil {
+	if _, err := sys.work(worker.Config{}); err != nil {
 		return err
 	}
-	var jobs []throttle.Job
-	for i := range 3000 {
-		jobs = append(jobs, throttle.Job{Key: "k", ID: fmt.Sprint(i), Type: "t"})
-	}
-	if _, err := sys.queue.EnqueueMany(ctx, jobs); err != nil {
+	if err := enqueueCalls(ctx, sys, url, "k", 3000); err != nil {
 		return err
 	}
 	started := time.Now()
@@ -77,24 +66,29 @@ func unknownLimit(ctx context.Context, s *sheet, e *env) error {
 	return nil
 }
 
-// heed makes one call, and tells what its answer says.
-func heed(ctx context.Context, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+// listenOn has a provider answer on this machine.
+func listenOn(h http.Handler) (record *provider.Record, url string, done func(), err error) {
+	record = provider.NewRecord(h, nil)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return err
+		return nil, "", nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
+	server := &http.Server{Handler: record, ReadHeaderTimeout: 10 * time.Second}
+	record.Attach(server)
+	go func() { _ = server.Serve(l) }()
+	return record, "http://" + l.Addr().String(), func() { _ = server.Close() }, nil
+}
+
+// enqueueCalls enqueues n calls of a URL under a key.
+func enqueueCalls(ctx context.Context, sys *system, url, key string, n int) error {
+	jobs := make([]throttle.Job, n)
+	for i := range jobs {
+		var err error
+		if jobs[i], err = (httpjob.Request{URL: url}).Job(key); err != nil {
+			return err
+		}
+		jobs[i].ID = strconv.Itoa(i + 1)
 	}
-	defer func() { _ = resp.Body.Close() }()
-	said := upstream.Read(resp.StatusCode, resp.Header, time.Now(), throttle.MaxRest)
-	f := worker.Feedback{Fared: throttle.Succeeded, Rest: said.RetryAfter}
-	if said.Refused {
-		f.Fared, err = throttle.OverLimit, fmt.Errorf("%d: %w", resp.StatusCode, worker.ErrRefused)
-	}
-	if told := worker.Tell(ctx, f); told != nil {
-		return told
-	}
+	_, err := sys.queue.EnqueueMany(ctx, jobs)
 	return err
 }

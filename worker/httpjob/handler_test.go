@@ -30,13 +30,13 @@ import (
 var here = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 // serve starts a receiver that counts its connections, and a handler for it.
-func serve(t testing.TB, answer http.HandlerFunc) (h *Handler, base string, connections *atomic.Int64) {
-	t.Helper()
-	return serveWith(t, Config{AllowNetworks: here}, answer)
+func serve(tb testing.TB, answer http.HandlerFunc) (h *Handler, base string, connections *atomic.Int64) {
+	tb.Helper()
+	return serveWith(tb, Config{AllowNetworks: here}, answer)
 }
 
-func serveWith(t testing.TB, c Config, answer http.HandlerFunc) (h *Handler, base string, connections *atomic.Int64) {
-	t.Helper()
+func serveWith(tb testing.TB, c Config, answer http.HandlerFunc) (h *Handler, base string, connections *atomic.Int64) {
+	tb.Helper()
 	connections = new(atomic.Int64)
 	s := httptest.NewUnstartedServer(answer)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -46,7 +46,7 @@ func serveWith(t testing.TB, c Config, answer http.HandlerFunc) (h *Handler, bas
 	}
 	s.Start()
 	h = NewHandler(c)
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		h.CloseIdleConnections()
 		s.Close()
 	})

@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 			require.Equal(t, CallError{Method: "POST", Host: "h", Status: c.status}, *call)
 			require.Equal(t, call.Error(), v.err.Error())
 			for _, mark := range []error{worker.ErrRefused, asynq.SkipRetry} {
-				require.Equal(t, errors.Is(c.mark, mark), errors.Is(v.err, mark), mark) //nolint:testifylint // both ways round
+				require.Equal(t, errors.Is(c.mark, mark), errors.Is(v.err, mark), mark)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weirq/weir/throttle"
@@ -113,13 +114,9 @@ func TestSecretsStayWithTheJob(t *testing.T) {
 		require.Contains(t, job.Reason, want[name])
 		requireNoSecrets(t, fmt.Sprintf("%s %+v", job.Reason, job.History))
 	}
-	gathered, err := registry.Gather()
-	require.NoError(t, err)
-	var metrics bytes.Buffer
-	for _, f := range gathered {
-		_, err := expfmt.MetricFamilyToText(&metrics, f)
-		require.NoError(t, err)
-	}
+	shown := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(shown, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	metrics := shown.Body
 	require.Contains(t, metrics.String(), `weir_attempts_total{outcome="dead"} 5`)
 	requireNoSecrets(t, metrics.String())
 	require.Contains(t, logs.String(), "attempt")
