@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -32,6 +33,10 @@ type Config struct {
 	// stops; the rest go back into their buckets with no attempt counted. 0 means
 	// 10s.
 	ShutdownTimeout time.Duration
+	// OnDead is called with each job that this server gives up, the last attempt of it and the reason, before
+	// it is kept as a dead letter; nil means nobody. It has ten seconds. If the server is lost meanwhile another
+	// one calls again. Jobs whose deadline passes while they wait are not among them, see Queue.Events.
+	OnDead func(ctx context.Context, job throttle.Job, attempt int, reason string)
 	// Logger gets a record for each attempt: failed ones at level Info, dead ones
 	// at Warn, the others at Debug. nil discards it.
 	Logger *slog.Logger

@@ -22,9 +22,23 @@ func (s *Server) run(h *held) {
 	v := s.classify(h.job, h.attempt, err, nil)
 	defer func() {
 		s.report(h, v, err, started)
+		s.bury(h, v)
 		s.settle(h, v)
 	}()
 	v, err = s.attempt(h)
+}
+
+// deadTime bounds what is done about a job that is given up.
+const deadTime = 10 * time.Second
+
+// bury tells of a job that is given up.
+func (s *Server) bury(h *held, v verdict) {
+	if v.outcome != Dead || s.config.OnDead == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(s.base), deadTime)
+	defer stop()
+	s.config.OnDead(ctx, h.job, h.attempt, v.reason)
 }
 
 // errExited is the error of a handler that ended its goroutine, as runtime.Goexit

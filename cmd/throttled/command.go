@@ -94,7 +94,7 @@ func newRoot(term terminal) *cobra.Command {
 	root.SetErr(term.err)
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(newServe(term), newPolicy(term), newPause(term), newResume(term), newDrain(term), newCoolDown(term),
-		newPurge(term), newMaxWaiting(term), newKeys(term), newJobs(term), newDead(term), newStats(term), newPlan(term), newExplain(term), newVerify(term), newHolds(term), newTrail(term), newEvents(term), newRepair(term))
+		newPurge(term), newMaxWaiting(term), newKeys(term), newJobs(term), newDead(term), newStats(term), newPlan(term), newExplain(term), newVerify(term), newHolds(term), newTrail(term), newEvents(term), newWebhooks(term), newRepair(term))
 	return root
 }
 

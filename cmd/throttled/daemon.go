@@ -254,7 +254,7 @@ func (d *daemon) parts() (parts []part, err error) {
 	}
 	if d.settings.worker {
 		c := d.settings.config.Worker.Server()
-		c.Logger, c.Registerer = d.logger, d.registry
+		c.Logger, c.Registerer, c.OnDead = d.logger, d.registry, d.onDead()
 		server, err := worker.NewServer(d.client, d.queue, c)
 		if err != nil {
 			return nil, fail(exitFailed, "worker: %w", err)

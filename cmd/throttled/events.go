@@ -62,9 +62,6 @@ func (c *conn) printEvents(ctx context.Context, cursor string, follow bool) erro
 	for {
 		events, next, err := c.queue.Events(ctx, cursor, throttle.MaxEvents)
 		if err != nil {
-			if follow && ctx.Err() != nil {
-				return nil
-			}
 			return err
 		}
 		cursor = next
@@ -83,7 +80,7 @@ func (c *conn) printEvents(ctx context.Context, cursor string, follow bool) erro
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return ctx.Err()
 		case <-time.After(eventPause):
 		}
 	}

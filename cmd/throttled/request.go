@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weirq/weir/throttle"
+	"github.com/weirq/weir/worker/webhook"
 )
 
 // A request is a command that looks at the stored state or changes it, and ends.
@@ -194,7 +195,7 @@ func ended(ctx context.Context, err error) error {
 		return fail(exitForced, "interrupted (%w): %w", context.Cause(ctx), err)
 	case errors.As(err, &f):
 		return err
-	case errors.Is(err, throttle.ErrInvalid), errors.Is(err, throttle.ErrNoJob):
+	case errors.Is(err, throttle.ErrInvalid), errors.Is(err, throttle.ErrNoJob), errors.Is(err, webhook.ErrNotFound), errors.Is(err, webhook.ErrExists):
 		return fail(exitInvalid, "%w", err)
 	}
 	return fail(exitRedis, "%w", err)

@@ -118,8 +118,8 @@ func (e Endpoint) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// host is the only part of the URL that holds no secret.
-func (e Endpoint) host() string {
+// Host is the only part of the URL that holds no secret, with the port if there is one.
+func (e Endpoint) Host() string {
 	u, err := url.Parse(e.URL)
 	if err != nil {
 		return mask
@@ -128,7 +128,7 @@ func (e Endpoint) host() string {
 }
 
 // String names the endpoint and its host.
-func (e Endpoint) String() string { return fmt.Sprintf("endpoint %s at %s", e.ID, e.host()) }
+func (e Endpoint) String() string { return fmt.Sprintf("endpoint %s at %s", e.ID, e.Host()) }
 
 // GoString is the same as String.
 func (e Endpoint) GoString() string { return e.String() }
@@ -139,7 +139,7 @@ func (e Endpoint) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.Strin
 // LogValue is the id, the key, the host and whether it is disabled.
 func (e Endpoint) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", e.ID), slog.String("key", e.Key),
-		slog.String("host", e.host()), slog.Bool("disabled", e.Disabled))
+		slog.String("host", e.Host()), slog.Bool("disabled", e.Disabled))
 }
 
 var _ slog.LogValuer = Endpoint{}

@@ -51,9 +51,10 @@ type Worker struct {
 
 // HTTP is the part about the daemon's own endpoints and the calls that it makes.
 type HTTP struct {
-	Listen        string         // host:port; empty means nowhere
-	AllowNetworks []netip.Prefix // that calls may reach although they are not public
-	Proxy         string         // for calls: NoProxy, EnvironmentProxy or a URL
+	Listen          string         // host:port; empty means nowhere
+	AllowNetworks   []netip.Prefix // that calls may reach although they are not public
+	Proxy           string         // for calls: NoProxy, EnvironmentProxy or a URL
+	FailureCallback string         // URL that is told of jobs that are given up; empty for none
 }
 
 // Default is the configuration of an empty file.

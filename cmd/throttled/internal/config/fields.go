@@ -58,6 +58,7 @@ func (c *Config) fields() map[string]field {
 		"worker.retry.max_attempts": whole(&w.Retry.MaxAttempts, 1, 1_000_000),
 		"http.listen":               listen(&c.HTTP.Listen),
 		"http.proxy":                proxy(&c.HTTP.Proxy),
+		"http.failure_callback":     failureCallback(&c.HTTP.FailureCallback),
 		allowNetworksPath:           allowNetworks(&c.HTTP.AllowNetworks),
 	}
 }

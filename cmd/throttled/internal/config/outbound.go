@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/weirq/weir/worker/httpjob"
 )
 
 // The ways to set a Proxy other than by its URL.
@@ -39,6 +41,13 @@ func (h HTTP) proxy() func(*http.Request) (*url.URL, error) {
 	}
 	u, err := url.Parse(h.Proxy)
 	return func(*http.Request) (*url.URL, error) { return u, err }
+}
+
+func failureCallback(in *string) field {
+	return field{want: "an http or https URL", secret: true, value: valueOf(in), set: func(text string) bool {
+		*in = text
+		return text == "" || httpjob.Request{URL: text}.Validate() == nil
+	}}
 }
 
 // allowNetworksPath is of a list in the file, and of a text elsewhere.

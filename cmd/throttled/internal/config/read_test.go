@@ -125,7 +125,7 @@ const (
 	wantBurst   = "want a whole number from 1 to 1000000000"
 	wantKey     = `want text of 1 to 512 bytes: an exact key, a pattern with one * for any text, or "*" for all keys without a policy of their own`
 	policyNames = "key, rate, burst, max_in_flight, quotas, parent, weight, minimum, hours, ramp, " +
-		"ordered, ageing, job_ttl, max_waiting, overflow, history, keep_done"
+		"ordered, ageing, job_ttl, max_waiting, overflow, history, keep_done, events, listen, floor, circuit"
 	wantDay = "want a duration with its unit, such as 10s or 1m30s, from 1ms to 24h"
 )
 
@@ -174,7 +174,7 @@ func TestProblems(t *testing.T) {
 			"policies:\n  - key: billing\n    rate: 20/s\n    adaptive: {}\nhttp:\n  tls_roots: []\n",
 			[]string{
 				"f:4:5: policies[0].adaptive is not a known field: want " + policyNames,
-				"f:6:3: http.tls_roots is not a known field: want allow_networks, listen, proxy",
+				"f:6:3: http.tls_roots is not a known field: want allow_networks, failure_callback, listen, proxy",
 			},
 		},
 		{"max waiting negative", "max_waiting: -1", []string{"f:1:14: max_waiting -1 is not allowed: want a whole number from 1 to 1000000000, or 0 for no bound"}},
