@@ -21,7 +21,7 @@ test: redis-server ## run all tests, with the race detector where there is a C c
 	if ! sh scripts/can-race.sh; then \
 		echo 'make test: no working C compiler, which the race detector needs: running without it.' >&2; race=; \
 	fi; \
-	set -x; go test $$race -p 1 -timeout 10m $(TESTFLAGS) ./... && cd bench && go test $(TESTFLAGS) ./...
+	set -x; go test $$race -p 1 -timeout 15m $(TESTFLAGS) ./... && cd bench && go test $(TESTFLAGS) ./...
 
 redis-server:
 	@sh scripts/install-redis.sh

@@ -130,6 +130,8 @@ const (
 	// Refused is Return of a job whose call the other side did not take, for a limit of its own.
 	// After a day of it, or where the policy does not listen, it is a Retry.
 	Refused = script.Refused
+	// RefusedLast is Refused of the last attempt that a job has: where it would be a Retry it is Dead.
+	RefusedLast = script.RefusedLast
 )
 
 // An Ending ends the run of a job.
@@ -167,7 +169,7 @@ func (p *Permits) Finish(ctx context.Context, endings []Ending) ([]bool, error) 
 		ends[i] = script.End{
 			Hold: e.numbers(), What: e.What, Delay: max(0, e.Delay.Microseconds()), Reason: shorten(e.Reason),
 			Cost: min(max(0, e.Cost), MaxCost), Settled: e.Settled,
-			Fared: string(e.Fared), Rest: min(max(0, e.Rest), MaxRest).Microseconds(),
+			Fared: string(e.Fared), Rest: (min(max(0, e.Rest), MaxRest) + time.Microsecond - 1).Microseconds(),
 		}
 	}
 	call := p.store.scripts.Finish(endings[0].Shard, p.lead.Microseconds(), ends)

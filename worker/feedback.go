@@ -14,6 +14,10 @@ import (
 // does not listen, or the job has been refused for a day: then it is an attempt that failed.
 var ErrRefused = errors.New("the other side is over its limit")
 
+// ErrPark is wrapped by the error of a handler that did not try: the job goes back to its place in the line, no attempt is
+// counted, and nothing is said of its key. Have something hold the key, or the job is back at its next slot.
+var ErrPark = errors.New("the job was not tried")
+
 // Feedback is what an attempt says about its key, whatever becomes of the job.
 type Feedback struct {
 	Fared throttle.Fared // how the call went
@@ -66,6 +70,7 @@ func (h *held) feedback(v verdict) Feedback {
 		if f.Rest <= 0 {
 			f.Rest = max(leastRest, h.limit.Interval())
 		}
+		f.Rest = max(f.Rest, time.Millisecond)
 	}
 	return f
 }

@@ -202,3 +202,57 @@ func TestAKeyIsDisabled(t *testing.T) {
 	}, patience, 10*time.Millisecond)
 	require.Len(t, c.of("k"), before+20)
 }
+
+// Where the policy does not listen a refused call is one that failed: it is an attempt, the last one with its reason, and
+// counts for the circuit.
+func TestRefusedCallsOfAKeyThatDoesNotListen(t *testing.T) {
+	s := newSystem(t)
+	require.NoError(t, s.queue.SetPolicy(t.Context(), throttle.Policy{
+		Key: "k", Limit: throttle.Limit{Rate: 100, Period: time.Second, Burst: 1}, Listen: throttle.Ignore,
+		Circuit: &throttle.Circuit{Failures: 4, Rest: 20 * time.Second},
+	}))
+	c := newCallee(func(string, int, worker.Info) (worker.Feedback, error) { return refusal(time.Hour) })
+	s.schedule()
+	s.work(worker.Config{Concurrency: 1, Retry: worker.RetryPolicy{Base: time.Millisecond, Cap: time.Millisecond, MaxAttempts: 3}}, c.ProcessTask)
+	s.enqueue(jobs("k", 1)...)
+	require.Eventually(t, func() bool {
+		page, err := s.queue.DeadLetters(t.Context(), throttle.Page{})
+		require.NoError(t, err)
+		return len(page.Jobs) == 1 && page.Jobs[0].Attempts == 3 && page.Jobs[0].Reason == "429: "+worker.ErrRefused.Error()
+	}, patience, 10*time.Millisecond)
+	require.Len(t, c.of("k"), 3)
+	s.enqueue(throttle.Job{Key: "k", ID: "next", Type: "test"})
+	require.Eventually(t, func() bool {
+		e, err := s.queue.Explain(t.Context(), "k")
+		require.NoError(t, err)
+		return e.Cause == throttle.ByCircuit || len(c.of("k")) == 4 && e.JobState == throttle.Delayed
+	}, patience, time.Millisecond)
+}
+
+// What left before the circuit opened says nothing of it any more: a straggler that succeeds does not close it.
+func TestStragglersLeaveTheCircuitOpen(t *testing.T) {
+	s := newSystem(t)
+	require.NoError(t, s.queue.SetPolicy(t.Context(), throttle.Policy{
+		Key: "k", Limit: throttle.Limit{Rate: 1000, Period: time.Second, Burst: 10}, Circuit: &throttle.Circuit{Failures: 3, Rest: 20 * time.Second},
+	}))
+	opened := make(chan struct{})
+	c := newCallee(func(_ string, n int, _ worker.Info) (worker.Feedback, error) {
+		if n <= 3 {
+			return worker.Feedback{Fared: throttle.Failed}, fmt.Errorf("500")
+		}
+		<-opened
+		return worker.Feedback{Fared: throttle.Succeeded}, nil
+	})
+	s.schedule()
+	s.work(worker.Config{Retry: worker.RetryPolicy{Base: time.Second}}, c.ProcessTask)
+	s.enqueue(jobs("k", 30)...)
+	explained := func() throttle.Explanation {
+		e, err := s.queue.Explain(t.Context(), "k")
+		require.NoError(t, err)
+		return e
+	}
+	require.Eventually(t, func() bool { return explained().CoolUntil.After(time.Now()) }, patience, time.Millisecond)
+	close(opened)
+	require.Eventually(t, func() bool { return explained().InFlight == 0 }, patience, 10*time.Millisecond)
+	require.True(t, explained().CoolUntil.After(time.Now()), "the circuit is open still")
+}

@@ -20,7 +20,7 @@ const (
 	Dead    Outcome = "dead"    // an error that wraps asynq.SkipRetry, or the last attempt's error
 	Dropped Outcome = "dropped" // an error that wraps asynq.RevokeTask
 	Refused Outcome = "refused" // an error that wraps ErrRefused: as parked, and the key rests
-	Parked  Outcome = "parked"  // went back to its place in the line, no attempt counted
+	Parked  Outcome = "parked"  // an error that wraps ErrPark, or there was no attempt: went back to its place in the line, no attempt counted
 	Gone    Outcome = "gone"    // was no longer this worker's: finished, cancelled or given to another
 )
 
@@ -34,6 +34,7 @@ type verdict struct {
 	outcome Outcome
 	delay   time.Duration // of a Retry
 	reason  string        // of a Retry or a Dead one
+	last    bool          // a Refused one has no other attempt left
 }
 
 // classify turns the end of an attempt into its outcome: the one place where that
@@ -52,7 +53,9 @@ func (s *Server) classify(job throttle.Job, attempt int, err, cause error) verdi
 	case errors.Is(err, asynq.SkipRetry):
 		return verdict{outcome: Dead, reason: err.Error()}
 	case errors.Is(err, ErrRefused):
-		return verdict{outcome: Refused, delay: s.config.Retry.delay(attempt), reason: err.Error()}
+		return verdict{outcome: Refused, delay: s.config.Retry.delay(attempt), reason: err.Error(), last: attempt >= most}
+	case errors.Is(err, ErrPark):
+		return verdict{outcome: Parked}
 	case attempt >= most:
 		return verdict{outcome: Dead, reason: fmt.Sprintf("attempt %d of %d failed: %v", attempt, most, err)}
 	default:
@@ -76,6 +79,9 @@ func (v verdict) ending(h throttle.Hold, cost *trueCost, f Feedback) throttle.En
 		e.What = throttle.Dead
 	case Refused:
 		e.What = throttle.Refused
+		if v.last {
+			e.What = throttle.RefusedLast
+		}
 	default: // there was no attempt
 		e.What, e.Settled = throttle.Return, false
 	}

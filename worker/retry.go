@@ -24,9 +24,13 @@ type RetryPolicy struct {
 	Delays []time.Duration
 }
 
+const maxDelay = 366 * 24 * time.Hour
+
 // StandardDelays are those that the Standard Webhooks specification suggests: eight attempts over a day and a bit.
-var StandardDelays = []time.Duration{
-	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour,
+func StandardDelays() []time.Duration {
+	return []time.Duration{
+		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 10 * time.Hour,
+	}
 }
 
 func (p RetryPolicy) withDefaults() RetryPolicy {
@@ -54,8 +58,8 @@ func (p RetryPolicy) validate() error {
 		errs = append(errs, fmt.Errorf("retry cap %v is not allowed: want at least the base of %v", p.Cap, p.Base))
 	}
 	for i, d := range p.Delays {
-		if d < time.Millisecond {
-			errs = append(errs, fmt.Errorf("retry delays[%d] %v is not allowed: want at least 1ms", i, d))
+		if d < time.Millisecond || d > maxDelay {
+			errs = append(errs, fmt.Errorf("retry delays[%d] %v is not allowed: want 1ms to %v", i, d, maxDelay))
 		}
 	}
 	if p.MaxAttempts < 1 {

@@ -99,7 +99,7 @@ func TestJobsOwnAttemptsWin(t *testing.T) {
 
 // A list of delays is gone through, give or take a tenth, and its last one stays.
 func TestRetriesAlongAList(t *testing.T) {
-	p := RetryPolicy{Delays: StandardDelays}.withDefaults()
+	p := RetryPolicy{Delays: StandardDelays()}.withDefaults()
 	require.NoError(t, p.validate())
 	require.Equal(t, 8, p.MaxAttempts)
 	for attempt, want := range map[int]time.Duration{0: 5 * time.Second, 1: 5 * time.Second, 2: 5 * time.Minute, 7: 10 * time.Hour, 8: 10 * time.Hour, 99: 10 * time.Hour} {
@@ -111,6 +111,6 @@ func TestRetriesAlongAList(t *testing.T) {
 		}
 		require.Greater(t, most-least, want/10, "they are spread")
 	}
-	require.Equal(t, 3, RetryPolicy{Delays: StandardDelays, MaxAttempts: 3}.withDefaults().MaxAttempts)
-	require.ErrorContains(t, RetryPolicy{Delays: []time.Duration{time.Second, 0}}.withDefaults().validate(), "retry delays[1] 0s is not allowed: want at least 1ms")
+	require.Equal(t, 3, RetryPolicy{Delays: StandardDelays(), MaxAttempts: 3}.withDefaults().MaxAttempts)
+	require.ErrorContains(t, RetryPolicy{Delays: []time.Duration{time.Second, 0}}.withDefaults().validate(), "retry delays[1] 0s is not allowed: want 1ms to")
 }

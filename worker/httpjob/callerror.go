@@ -3,6 +3,7 @@ package httpjob
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,22 @@ var (
 	errNoAnswer = fmt.Errorf("no answer in time: %w", context.DeadlineExceeded)
 )
 
+// certificateFault is what is wrong with a certificate, without the names in it: the other side wrote those.
+func certificateFault(err error) error {
+	var host x509.HostnameError
+	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &host):
+		return errors.New("the certificate is for another host")
+	case errors.As(err, &unknown):
+		return errors.New("the certificate is signed by an authority that is not trusted")
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return errors.New("the certificate has expired or is not yet valid")
+	}
+	return errors.New("the certificate is not valid")
+}
+
 // cause finds the part of a client's error that is safe to show. Errors of
 // net/http quote the URL, and may quote what a broken server wrote, which may be
 // the request itself: so known kinds are let through and nothing else.
@@ -61,7 +78,9 @@ func cause(ctx context.Context, err error) error {
 	case errors.As(err, &dns):
 		return dns
 	case errors.As(err, &cert):
-		return cert
+		return certificateFault(cert.Err)
+	case errors.As(err, &rec) && string(rec.RecordHeader[:]) == "HTTP/":
+		return http.ErrSchemeMismatch // as http.Client puts it
 	case errors.As(err, &rec):
 		return rec
 	case errors.Is(err, http.ErrSchemeMismatch):

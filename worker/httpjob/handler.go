@@ -55,8 +55,8 @@ type Config struct {
 //   - anything else is tried again, as often as the job allows: any other status, 404 as well as
 //     500, a name that is not found, a connection that is refused or breaks, and a timeout.
 //
-// The key of the job is told as well, see [worker.Tell]: success, being over a limit, and, for an
-// answer of 408 or 5xx or none at all, failure; with the time that the answer asks it to rest.
+// The key of the job is told as well, see [worker.Tell]: being over a limit, failure for an
+// answer of 408 or 5xx or none at all, and success for any other answer, as somebody is there; with the time that the answer asks it to rest.
 //
 // A redirect is an answer like any other, unless the call says how many it follows: then 307 and
 // 308 are, and 301, 302 and 303 for a GET or HEAD without a body, which is all that they would leave of
@@ -177,7 +177,12 @@ func (h *Handler) send(ctx context.Context, r Request, watch *stopwatch) (got re
 	for name, value := range r.Headers {
 		req.Header.Set(name, value)
 	}
-	resp, err := h.client.Do(req)
+	if u := req.URL.User; u != nil && req.Header.Get("Authorization") == "" {
+		password, _ := u.Password()
+		req.SetBasicAuth(u.Username(), password)
+	}
+	// Not through the client: it has an opinion of Location headers that cannot be read.
+	resp, err := h.client.Transport.RoundTrip(req)
 	if err != nil {
 		return got, req.URL.Host, err
 	}

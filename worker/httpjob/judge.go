@@ -34,8 +34,11 @@ func (r Request) judge(got received, now time.Time) verdict {
 		v.err = &marked{v.err, worker.ErrRefused}
 	case got.status >= http.StatusInternalServerError, got.status == http.StatusRequestTimeout:
 		v.feedback.Fared = throttle.Failed
-	case got.status == http.StatusGone:
-		v.err = &marked{v.err, asynq.SkipRetry}
+	default:
+		v.feedback.Fared = throttle.Succeeded // for the key: whoever answers so is there
+		if got.status == http.StatusGone {
+			v.err = &marked{v.err, asynq.SkipRetry}
+		}
 	}
 	return v
 }
@@ -46,6 +49,10 @@ func (r Request) judgeFailure(ctx context.Context, host string, err error) verdi
 	var blocked *BlockedError
 	if errors.As(err, &blocked) {
 		call.Err = blocked
+		return verdict{err: &marked{call, asynq.SkipRetry}}
+	}
+	if errors.Is(err, errOldAddress) {
+		call.Err = errOldAddress
 		return verdict{err: &marked{call, asynq.SkipRetry}}
 	}
 	call.Err = cause(ctx, err)

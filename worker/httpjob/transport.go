@@ -3,10 +3,12 @@ package httpjob
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -83,7 +85,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // proxyFor finds the proxy for a call. The proxy resolves a name by itself, out of sight of
-// the guard, so all that can be refused here is an address.
+// the guard, so all that can be refused here is an address, and what resolvers take for one.
 func (t *transport) proxyFor(r *http.Request) (*url.URL, error) {
 	if t.proxy == nil {
 		return nil, nil
@@ -92,11 +94,22 @@ func (t *transport) proxyFor(r *http.Request) (*url.URL, error) {
 	if err != nil || proxy == nil {
 		return nil, err
 	}
-	if a, err := netip.ParseAddr(r.URL.Hostname()); err == nil {
+	host := strings.TrimSuffix(strings.ToLower(r.URL.Hostname()), ".")
+	if a, err := netip.ParseAddr(host); err == nil {
 		return proxy, t.guard.allows(a)
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	switch {
+	case last == "localhost":
+		return proxy, t.guard.allows(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
+	case last == "" || last[0] >= '0' && last[0] <= '9':
+		// No name ends so: "2130706433", "0x7f.1" and "127.1" are old ways to write an address.
+		return nil, errOldAddress
 	}
 	return proxy, nil
 }
+
+var errOldAddress = errors.New("the host is neither a name nor an address in its usual form")
 
 // CloseIdleConnections is what an http.Client asks of its transport.
 func (t *transport) CloseIdleConnections() {

@@ -12,9 +12,11 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"testing"
 	"time"
 
+	"github.com/hibiken/asynq"
 	"github.com/stretchr/testify/require"
 )
 
@@ -74,4 +76,37 @@ func TestClientCertificates(t *testing.T) {
 	defer h.CloseIdleConnections()
 	require.NoError(t, process(t.Context(), t, h, Request{URL: s.URL}))
 	require.Equal(t, "weir", <-names)
+}
+
+// What a proxy's resolver would take for an address of one's own is refused before it is asked.
+func TestHostsThatAProxyMayNotBeAskedFor(t *testing.T) {
+	tr := newTransport(Config{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.example:3128"})})
+	for _, host := range []string{
+		"2130706433", "0x7f000001", "0x7f.1", "127.1", "0177.0.0.1", "127.0.0.1.", "localhost", "LOCALHOST.", "a.localhost", "[::1]", "10.0.0.1", "169.254.169.254",
+	} {
+		req, err := http.NewRequest(http.MethodGet, "http://"+host+"/", http.NoBody)
+		require.NoError(t, err)
+		_, err = tr.proxyFor(req)
+		require.Error(t, err, host)
+		v := Request{URL: req.URL.String()}.judgeFailure(t.Context(), host, err)
+		require.ErrorIs(t, v.err, asynq.SkipRetry, host)
+	}
+	for _, host := range []string{"example.com", "example.com.", "93.184.216.34", "1.example", "x1"} {
+		req, err := http.NewRequest(http.MethodGet, "http://"+host+"/", http.NoBody)
+		require.NoError(t, err)
+		_, err = tr.proxyFor(req)
+		require.NoError(t, err, host)
+	}
+}
+
+// A redirect to nowhere is the answer that it is.
+func TestARedirectThatCannotBeRead(t *testing.T) {
+	h, base, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "http://[bad%zz")
+		w.WriteHeader(http.StatusFound)
+	})
+	require.NoError(t, h.Call(t.Context(), Request{URL: base, Success: []string{"302"}}))
+	var failed *CallError
+	require.ErrorAs(t, h.Call(t.Context(), Request{URL: base}), &failed)
+	require.Equal(t, http.StatusFound, failed.Status)
 }

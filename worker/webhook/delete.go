@@ -42,22 +42,17 @@ func (s *Endpoints) remove(ctx context.Context, id string) (Endpoint, error) {
 	return Endpoint{}, ErrBusy
 }
 
-// leave undoes what an endpoint that is removed did to its key.
+// leave undoes what an endpoint that is removed did to its key, its circuit included if the key is nobody else's.
 func (s *Endpoints) leave(ctx context.Context, e Endpoint) error {
-	if e.Disabled {
-		if err := s.settle(ctx, e.Key); err != nil {
-			return err
-		}
+	others, _, err := s.sharing(ctx, e.Key)
+	if err == nil && (e.Disabled || others == 0) {
+		err = s.settle(ctx, e.Key)
 	}
-	if !e.ownPolicy {
-		return nil
-	}
-	n, _, err := s.sharing(ctx, e.Key)
-	if err == nil && n == 0 {
+	if err == nil && e.ownPolicy && others == 0 {
 		err = s.queue.RemovePolicy(ctx, e.Key)
 	}
 	if err != nil {
-		return fmt.Errorf("the record is gone, but key %q may still have its policy: %w", e.Key, err)
+		return fmt.Errorf("the record is gone, but key %q may still be held or have its policy: %w", e.Key, err)
 	}
 	return nil
 }

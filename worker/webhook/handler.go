@@ -46,8 +46,8 @@ type Config struct {
 //
 // The job of an endpoint that was deleted, and one that is no delivery, fail for good:
 // the error wraps asynq.SkipRetry. That of a disabled endpoint goes back to its place in
-// the line, as its error wraps [worker.ErrRefused], and the key is paused, if Disable did
-// not get so far. Under a policy that does not listen that is an attempt that failed.
+// the line, as its error wraps [worker.ErrPark], and the key is paused, if Disable did
+// not get so far.
 type Handler struct {
 	endpoints *Endpoints
 	caller    Caller
@@ -110,7 +110,7 @@ func (h *Handler) endpoint(ctx context.Context, id string) (Endpoint, error) {
 }
 
 func (h *Handler) refuse(ctx context.Context, e Endpoint) error {
-	err := fmt.Errorf("webhook: endpoint %q is disabled: %w", e.ID, worker.ErrRefused)
+	err := fmt.Errorf("webhook: endpoint %q is disabled: %w", e.ID, worker.ErrPark)
 	return errors.Join(err, h.endpoints.settle(ctx, e.Key))
 }
 

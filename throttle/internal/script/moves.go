@@ -221,11 +221,12 @@ func (c *Call) Slots() (now int64, slots []Slot) {
 
 // What becomes of a job when its run ends.
 const (
-	Done    = "done"    // forgotten
-	Retry   = "retry"   // joins the line again after a delay
-	Dead    = "dead"    // kept as a dead letter
-	Refused = "refused" // the other side would not take it now: back to its place, no attempt counted
-	Return  = "return"  // back to its place in the line, no attempt counted
+	Done        = "done"         // forgotten
+	Retry       = "retry"        // joins the line again after a delay
+	Dead        = "dead"         // kept as a dead letter
+	Refused     = "refused"      // the other side would not take it now: back to its place, no attempt counted
+	RefusedLast = "refused_last" // the same of the last attempt, should it count as one
+	Return      = "return"       // back to its place in the line, no attempt counted
 )
 
 // An End ends the run of a job.

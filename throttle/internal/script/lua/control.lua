@@ -64,7 +64,10 @@ end
 for i = 4, #ARGV, 1 do
   local forgiven = what == 'resume' and forgive(ARGV[i])
   reply[#reply + 1] = set(ARGV[i])
-  if forgiven then reply[#reply] = 1 end
+  if forgiven and reply[#reply] == 0 then
+    reply[#reply] = 1
+    if who ~= '' then trail(who, what, ARGV[i], '', '') end
+  end
 end
 if any then changed_rules(rules().shards, sweep) end
 for i = 4, #ARGV, 1 do

@@ -25,6 +25,7 @@ for i, q in ipairs(load_quotas(b)) do
   local log = q.sliding and redis.call('ZRANGE', q.log, -LOG, -1, 'WITHSCORES') or {}
   counts[i + 1] = { q.field, exact(q.id) .. ' ' .. exact(q.used), log }
 end
+if b.said then counts[#counts + 1] = { 'said', said.text(b.said), {} } end
 
 local FIXED = 5
 local reply = { key, home or THIS, exact(b.level), b.own, cjson.encode(counts) }

@@ -6,7 +6,8 @@
 -- KEYS[1]     due set of the shard
 -- ARGV[1]     lead, µs
 -- ARGV[2..]   groups of 10: key, id, release number, run number (0: released, never
---             departed), what becomes of it ("done", "retry", "dead", "refused" or "return"),
+--             departed), what becomes of it ("done", "retry", "dead", "refused", "refused_last" if
+--             no attempt may follow it should it count as one, or "return"),
 --             delay of a retry in µs, why it failed, what the run cost (-1: what
 --             it was charged), how the call fared ("ok", "failed", "refused" or "": not told),
 --             how long the key should rest in µs (0: not told)
@@ -41,7 +42,9 @@ for i = 2, #ARGV, 10 do
       b.run = b.run == 0 and took or b.run + (took - b.run) / 8
     end
     if run > 0 then listen(b, r, verdict, rest) end
-    if what == 'refused' and tries(b, r) then what = 'retry' end
+    if what == 'refused' or what == 'refused_last' then
+      if not tries(b, r) then what = 'refused' else what = what == 'refused' and 'retry' or 'dead' end
+    end
     if run > 0 and (what == 'retry' or what == 'refused' or what == 'return') and marked(r, 'l') then
       what = 'cancelled'
     elseif what == 'retry' and r.deadline > 0 and now + delay >= r.deadline then

@@ -51,6 +51,20 @@ for _, q in ipairs(load_quotas(b)) do
 end
 
 local off = (finite(theirs[1]) or 0) - (real - now) -- of their shard's time from ours
+
+-- So does what the other side said. Of two that were said the stricter counts.
+local came_said = first and counts.said and said.parse(counts.said[2])
+if came_said then
+  for _, field in ipairs({ 'rest', 'refused', 'tuned', 'failing', 'off', 'since' }) do
+    if came_said[field] > 0 then came_said[field] = math.max(1, came_said[field] + off) end
+  end
+  if b.said then
+    for _, field in ipairs({ 'rest', 'fails', 'opened', 'off' }) do came_said[field] = math.max(came_said[field], b.said[field]) end
+    came_said.factor = math.min(came_said.factor, b.said.factor)
+  end
+  b.said = came_said
+  adopt(b)
+end
 local stored = 0
 for i = 5, #ARGV, 4 do
   local id, r, at = ARGV[i], parse(ARGV[i + 1]), tonumber(ARGV[i + 2])
@@ -59,6 +73,7 @@ for i = 5, #ARGV, 4 do
     redis.call('ZADD', name, int(now), came)
     if redis.call('HSETNX', b.j, id, ARGV[i + 3]) == 1 then
       if r.expires > 0 then r.expires = math.max(1, r.expires + off) end
+      if r.refused > 0 then r.refused = math.max(1, r.refused + off) end
       if r.deadline > 0 then r.deadline = math.max(1, r.deadline + off) end
       if r.name ~= '-' and not holder(b.key, r.name) then take_name(b, id, r, r.seq) end
       if r.state == 'd' then

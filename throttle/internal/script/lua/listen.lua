@@ -10,7 +10,7 @@ do -- scripts may not have many more locals than they have
 
   local function lower(b, s, r)
     if r.slot <= s.refused then return end -- it left before the rate was lowered
-    local floor = b.more.floor and b.more.floor[1] / b.more.floor[2] * b.policy_period / b.rate or 0.01
+    local floor = said.floor(b)
     local known = s.edge > 0 and s.factor > 0.8 * s.edge
     s.edge, s.refused, s.tuned = s.factor, now, now
     s.factor = math.min(1, math.max(floor, s.factor * (known and KNOWN or NEW)))
@@ -36,18 +36,20 @@ do -- scripts may not have many more locals than they have
   local function open_circuit(b, s)
     local cut = b.more.cut
     s.opened = s.opened + 1
+    s.since = now
     s.rest = math.max(s.rest, now + cut[3] * 2 ^ math.min(5, s.opened - 1))
     event(b.key, 'opened', '', s.fails, int(s.rest + real - now))
   end
 
   local LATELY, FEWEST = 50, 20 -- calls that a ratio is of
 
-  local function fare(b, s, failed)
+  local function fare(b, s, r, failed)
     local cut = b.more and b.more.cut
+    if s.opened > 0 and r.slot <= s.since then return end -- it left before the circuit opened
     s.calls = math.min(LATELY, s.calls + 1)
     s.ratio = s.ratio + ((failed and 1 or 0) - s.ratio) / s.calls
     if not failed then
-      if s.opened > 0 then event(b.key, 'closed', '', s.opened, '') end
+      if s.opened > 0 then event(b.key, 'closed', '', s.fails, '') end
       if s.opened > 0 then s.calls, s.ratio = 0, 0 end
       s.fails, s.failing, s.opened = 0, 0, 0
       return
@@ -67,11 +69,12 @@ do -- scripts may not have many more locals than they have
     local counts = b.more and b.more.cut and b.more.cut[2] > 0
     if rest == 0 and (verdict == '' or verdict == 'ok' and not b.said and not counts) then return end
     local mode = b.more and b.more.say or 'o'
+    if mode == 'x' and verdict == 'refused' then verdict = 'failed' end
     local s = b.said or said.none()
     local before, rate = said.text(s), s.factor
     leak(b)
-    if verdict == 'failed' then fare(b, s, true) end
-    if verdict == 'ok' then fare(b, s, false) end
+    if verdict == 'failed' then fare(b, s, r, true) end
+    if verdict == 'ok' then fare(b, s, r, false) end
     if mode == 'a' and verdict == 'refused' then lower(b, s, r) end
     if mode == 'a' and verdict == 'ok' then raise(b, s, r) end
     if mode ~= 'x' and rest > 0 and now + rest > s.rest then

@@ -43,7 +43,7 @@ local function store(b)
     keep = math.max(keep, quota_rest(b, q))
     q.changed = true
   end
-  if b.said then keep = math.max(keep, said.worth(b.said)) end
+  if b.said then keep = math.max(keep, said.worth(b)) end
   redis.call('DEL', name, b.w, b.d, b.s, b.f, b.a)
   redis.call('ZREM', DUE, b.key)
   if keep > 0 then
