@@ -416,3 +416,58 @@ func TestNobodyIsTheNameOfTheProgram(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, e.Paused)
 }
+
+// What the other side said, and that a key is disabled, goes along.
+func TestWhatWasSaidMovesWithItsKey(t *testing.T) {
+	server := throttletest.StartRedis(t)
+	q, ctx := queueOn(t, server.Client()), t.Context()
+	own := func(parent string) []throttle.Policy {
+		resting, disabled := bare("k", parent), bare("off", parent)
+		disabled.Circuit = &throttle.Circuit{Failures: 1, Rest: time.Millisecond, Disable: time.Millisecond}
+		return []throttle.Policy{bare("*", ""), bare("p", ""), resting, disabled}
+	}
+	require.NoError(t, q.SetPolicies(ctx, own("")))
+	out := handedOver(t, q)
+	p, err := throttle.NewPermits(q, 0)
+	require.NoError(t, err)
+	end := func(key string, e throttle.Ending) {
+		t.Helper()
+		_, err := q.Enqueue(ctx, throttle.Job{Key: key, Type: "t"})
+		require.NoError(t, err)
+		h := <-out
+		permits, err := p.Depart(ctx, time.Minute, p.NewToken(), []throttle.Hold{h})
+		require.NoError(t, err)
+		require.Equal(t, throttle.Go, permits[0].Status)
+		h.Run = permits[0].Run
+		time.Sleep(5 * time.Millisecond) // that calls failed for longer than Disable is what the test is about
+		e.Hold, e.What = h, throttle.Done
+		_, err = p.Finish(ctx, []throttle.Ending{e})
+		require.NoError(t, err)
+	}
+	end("k", throttle.Ending{Fared: throttle.OverLimit, Rest: time.Hour})
+	end("off", throttle.Ending{Fared: throttle.Failed})
+	end("off", throttle.Ending{Fared: throttle.Failed})
+	_, err = q.EnqueueMany(ctx, append(numbered("k", 5), numbered("off", 5)...))
+	require.NoError(t, err)
+	require.NoError(t, q.SetPolicies(ctx, own("p")))
+	require.Eventually(t, func() bool {
+		for _, key := range []string{"k", "off"} {
+			if at := shardsWithJobs(t, q, server, key); len(at) != 1 || at[0] != throttle.ShardOf(q, "p") {
+				return false
+			}
+		}
+		return true
+	}, 10*time.Second, 20*time.Millisecond)
+	select {
+	case h := <-out:
+		require.Fail(t, "it rests", "%v", h)
+	case <-time.After(500 * time.Millisecond):
+	}
+	e, err := q.Explain(ctx, "k")
+	require.NoError(t, err)
+	require.Equal(t, throttle.ByCoolDown, e.Cause)
+	require.WithinDuration(t, time.Now().Add(time.Hour), e.CoolUntil, time.Minute)
+	e, err = q.Explain(ctx, "off")
+	require.NoError(t, err)
+	require.Equal(t, throttle.ByDisabled, e.Cause)
+}

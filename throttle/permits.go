@@ -166,6 +166,11 @@ func (p *Permits) Finish(ctx context.Context, endings []Ending) ([]bool, error) 
 	}
 	ends := make([]script.End, len(endings))
 	for i, e := range endings {
+		switch e.Fared {
+		case "", Succeeded, Failed, OverLimit:
+		default:
+			return nil, invalid("fared", string(e.Fared), "%s, %s, %s or nothing", Succeeded, Failed, OverLimit)
+		}
 		ends[i] = script.End{
 			Hold: e.numbers(), What: e.What, Delay: max(0, e.Delay.Microseconds()), Reason: shorten(e.Reason),
 			Cost: min(max(0, e.Cost), MaxCost), Settled: e.Settled,

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type departures struct {
 	closed bool
 	meters map[string]*meter
 	cooled map[string]time.Time // keys that were told to rest of late, and when
+	pruned time.Time            // when those of earlier were let go
 	active sync.WaitGroup
 
 	parents parents
@@ -120,10 +122,9 @@ func (d *departures) cool(key string) {
 	const remembered = 10 * time.Second // longer than any depart takes
 	d.mu.Lock()
 	now := time.Now()
-	for k, at := range d.cooled {
-		if now.Sub(at) > remembered {
-			delete(d.cooled, k)
-		}
+	if now.Sub(d.pruned) > remembered {
+		maps.DeleteFunc(d.cooled, func(_ string, at time.Time) bool { return now.Sub(at) > remembered })
+		d.pruned = now
 	}
 	d.cooled[key] = now
 	m := d.meters[key]

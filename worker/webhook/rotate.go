@@ -11,8 +11,8 @@ const MaxKeep = 30 * 24 * time.Hour
 
 // RotateSecret has an endpoint sign with next from now on, a new symmetric secret if it is zero,
 // and for so long with the former ones too, 0 to MaxKeep. 0 is for a secret that got known: calls of the next
-// two seconds may still be signed with it. A secret that is the newest already is not rotated
-// again, so a call with the same next may be repeated.
+// two seconds may still be signed with it. A call with the same next may be repeated: it
+// lets the former secrets end no later than before.
 func (s *Endpoints) RotateSecret(ctx context.Context, id string, next Secret, keep time.Duration) (Endpoint, error) {
 	if keep < 0 || keep > MaxKeep {
 		return Endpoint{}, invalid("keep", keep, "0 to %v", MaxKeep)
@@ -24,9 +24,7 @@ func (s *Endpoints) RotateSecret(ctx context.Context, id string, next Secret, ke
 		return Endpoint{}, cannotSign("secret", next)
 	}
 	e, err := s.update(ctx, id, func(e *Endpoint, now time.Time) error {
-		if !e.Secrets[0].Secret.Equal(next) {
-			e.Secrets = rotated(e.Secrets, next, now, now.Add(keep))
-		}
+		e.Secrets = rotated(e.Secrets, next, now, now.Add(keep))
 		if n := len(e.Secrets); n > MaxSecrets {
 			return invalid("keep", keep, "a shorter one: there would be %d secrets, and may be %d", n, MaxSecrets)
 		}

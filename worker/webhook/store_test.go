@@ -297,7 +297,7 @@ func TestRotation(t *testing.T) {
 	for when, n := range map[time.Time]int{e.Updated: 2, e.Secrets[1].Until.Add(-1): 2, e.Secrets[1].Until: 1} {
 		require.Len(t, e.signing(when), n)
 	}
-	again, err := b.endpoints.RotateSecret(t.Context(), "ep_1", second, time.Minute)
+	again, err := b.endpoints.RotateSecret(t.Context(), "ep_1", second, 2*time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, e.Secrets, again.Secrets, "a call that is repeated")
 
@@ -307,6 +307,9 @@ func TestRotation(t *testing.T) {
 	require.Equal(t, e.Updated.Add(2*time.Hour), e.Secrets[1].Until)
 	require.Equal(t, again.Secrets[1].Until, e.Secrets[2].Until, "an end does not move away")
 	require.Equal(t, e, b.get(t, "ep_1"))
+	leaked, err := b.endpoints.RotateSecret(t.Context(), "ep_1", third, 0)
+	require.NoError(t, err)
+	require.Len(t, leaked.Secrets, 1, "the former ones end at once")
 
 	e, err = b.endpoints.RotateSecret(t.Context(), "ep_1", Secret{}, 0)
 	require.NoError(t, err)

@@ -56,6 +56,7 @@ func (c *Config) fields() map[string]field {
 		"worker.retry.base":         span(&w.Retry.Base, time.Millisecond, day),
 		"worker.retry.cap":          span(&w.Retry.Cap, time.Millisecond, 366*day),
 		"worker.retry.max_attempts": whole(&w.Retry.MaxAttempts, 1, 1_000_000),
+		"worker.retry.delays":       delays(&w.Retry.Delays),
 		"http.listen":               listen(&c.HTTP.Listen),
 		"http.proxy":                proxy(&c.HTTP.Proxy),
 		"http.failure_callback":     failureCallback(&c.HTTP.FailureCallback),

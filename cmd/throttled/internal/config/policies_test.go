@@ -229,7 +229,7 @@ func TestChanged(t *testing.T) {
 	require.Empty(t, Changed(Default(), Default()))
 	other := map[string]string{
 		"redis": "redis://h", "shards": "3", "worker.concurrency": "7", "worker.shutdown_timeout": "1s", "worker.timeout": "1s",
-		"dead_letters.max": "1", "dead_letters.age": "1h", "worker.lease": "2s", "worker.retry.base": "2s", "worker.retry.cap": "1h", "worker.retry.max_attempts": "2", "http.listen": ":1",
+		"dead_letters.max": "1", "dead_letters.age": "1h", "worker.lease": "2s", "worker.retry.base": "2s", "worker.retry.cap": "1h", "worker.retry.max_attempts": "2", "worker.retry.delays": "1s,5m", "http.listen": ":1",
 		"http.allow_networks": "10.0.0.0/8,::1", "http.proxy": "environment", "http.failure_callback": "https://h/",
 	}
 	d := Default()

@@ -208,6 +208,7 @@ func TestProblems(t *testing.T) {
 		{"duration too long", "worker: {timeout: 25h}", []string{`f:1:19: worker.timeout "25h" is not allowed: ` + wantDay}},
 		{"lease too short", "worker: {lease: 999ms}", []string{`f:1:17: worker.lease "999ms" is not allowed: want a duration with its unit, such as 10s or 1m30s, from 1s to 24h`}},
 		{"concurrency 0", "worker: {concurrency: 0}", []string{"f:1:23: worker.concurrency 0 is not allowed: want a whole number from 1 to 100000"}},
+		{"delays of words", "worker: {retry: {delays: '1s,soon'}}", []string{`f:1:26: worker.retry.delays "1s,soon" is not allowed: want durations from 1ms to 8784h with commas between them, such as 5s,5m,30m,2h, or standard`}},
 		{"attempts 0", "worker: {retry: {max_attempts: 0}}", []string{"f:1:32: worker.retry.max_attempts 0 is not allowed: want a whole number from 1 to 1000000"}},
 		{"cap below base", "worker:\n  retry:\n    cap: 1s\n    base: 2s\n", []string{"f:3:10: worker.retry.cap 1s is not allowed: want at least worker.retry.base, 2s"}},
 		{"cap below the default base", "worker:\n  retry:\n    cap: 1ms\n", []string{"f:3:10: worker.retry.cap 1ms is not allowed: want at least worker.retry.base, 1s"}},

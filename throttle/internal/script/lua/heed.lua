@@ -56,7 +56,7 @@ do
     if not s then return end
     local mode, cut = b.more and b.more.say, b.more and b.more.cut
     local open = cut and s.opened > 0
-    if open or mode ~= 'x' then b.cool = math.max(b.cool, s.rest) end
+    if open or mode ~= 'x' and s.opened == 0 then b.cool = math.max(b.cool, s.rest) end
     if s.off > 0 then b.paused = true end
     if open then b.max = 1 end
     if mode == 'a' and s.factor < 1 then

@@ -71,7 +71,7 @@ do -- scripts may not have many more locals than they have
     local mode = b.more and b.more.say or 'o'
     if mode == 'x' and verdict == 'refused' then verdict = 'failed' end
     local s = b.said or said.none()
-    local before, rate = said.text(s), s.factor
+    local before, rate, rested, off = said.text(s), s.factor, math.max(now, s.rest), s.off
     leak(b)
     if verdict == 'failed' then fare(b, s, r, true) end
     if verdict == 'ok' then fare(b, s, r, false) end
@@ -86,7 +86,7 @@ do -- scripts may not have many more locals than they have
     if s.rest <= now and s.factor == 1 and s.fails + s.opened + s.off == 0 and not counts then b.said = nil end
     adopt(b)
     if s.factor ~= rate then b.booked, b.changed = 0, now end
-    if s.rest > now or s.off > 0 then redis.call('PUBLISH', 'weir:cool', b.key) end
+    if s.rest > rested or s.off > off then redis.call('PUBLISH', 'weir:cool', b.key) end
     b.stir = true
   end
 end
