@@ -16,19 +16,21 @@ local fill@, fill_parts@ = tonumber(ARGV[4@]), tonumber(ARGV[5@])
 local at@, parts@, written@ = now, 0, 0
 local value@ = redis.pcall('GET', KEYS[@])
 if value@ then
-  local at, parts, written
   local n = tonumber(value@)
-  if n and n < EXACT then
-    at, parts, written = n, 0, 0
-  elseif n and #value@ == 19 and string.find(value@, '^%d+$') then
-    at, parts, written = tonumber(string.sub(value@, 1, -4)), tonumber(string.sub(value@, -3)), 0
+  if n and n - now < FAR then
+    at@ = n
   else
-    at, parts, written = string.match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+)$')
-  end
-  if at and math.max(at, parts, written) < EXACT and at - now < FAR then
-    at@, parts@, written@ = tonumber(at), tonumber(parts), tonumber(written)
-  else
-    damaged = damaged + 1
+    local at, parts, written
+    if n and #value@ == 19 and string.find(value@, '^%d+$') then
+      at, parts, written = tonumber(string.sub(value@, 1, -4)), tonumber(string.sub(value@, -3)), 0
+    else
+      at, parts, written = string.match(type(value@) == 'string' and value@ or '', '^(%d+) (%d+) (%d+)$')
+    end
+    if at and math.max(at, parts, written) < EXACT and at - now < FAR then
+      at@, parts@, written@ = tonumber(at), tonumber(parts), tonumber(written)
+    else
+      damaged = damaged + 1
+    end
   end
   if parts@ >= rate@ then at@, parts@ = at@ + 1, 0 end -- of another rate
   if written@ > now then
