@@ -100,12 +100,17 @@ func decisions(ctx context.Context, client redis.UniversalClient, t *table, roun
 			}
 		}
 		fmt.Fprint(os.Stderr, "\r\033[K")
+		// Of one round, as the machine is not as fast in the next one.
+		ours, many := make([]float64, rounds), make([]float64, rounds)
+		for i := range rounds {
+			fastest := max(seen[1][i], seen[2][i])
+			ours[i], many[i] = seen[0][i]/fastest, seen[3][i]/fastest
+		}
 		for i, d := range all {
 			t.add(fmt.Sprintf("%s, %d goroutines, decisions/s", d.name, goroutines), median(seen[i]))
 		}
-		fastest := max(median(seen[1]), median(seen[2]))
-		t.atLeast(fmt.Sprintf("weir / the faster peer, %d goroutines", goroutines), median(seen[0])/fastest, 1)
-		t.atLeast(fmt.Sprintf("AllowMany / the faster peer, %d goroutines", goroutines), median(seen[3])/fastest, 1.5)
+		t.atLeast(fmt.Sprintf("weir / the faster peer, %d goroutines", goroutines), median(ours), 1)
+		t.atLeast(fmt.Sprintf("AllowMany / the faster peer, %d goroutines", goroutines), median(many), 1.5)
 	}
 	return nil
 }

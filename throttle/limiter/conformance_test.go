@@ -66,6 +66,7 @@ func drivenMini(t *testing.T) limitertest.Store {
 	client := redis.NewClient(&redis.Options{Addr: m.Addr()})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	return limitertest.Store{
+		Slow:  true,
 		Store: limiter.NewRedis(client, limiter.RedisConfig{}),
 		Set: func(now time.Time) {
 			m.SetTime(now)

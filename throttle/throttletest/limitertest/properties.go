@@ -84,7 +84,7 @@ func testModel(t *testing.T, open func(t *testing.T) Store) {
 		b := newBench(rt, s, rule)
 		model, key := newModel(rule), fmt.Sprintf("model-%d", n)
 		c := caller{rt: rt, rule: rule}
-		for range rapid.IntRange(1, 30).Draw(rt, "calls") {
+		for range rapid.IntRange(1, s.fewer(30)).Draw(rt, "calls") {
 			b.at(b.since + c.pause())
 			cost := c.cost()
 			got := b.allow(key, cost)
@@ -119,7 +119,7 @@ func testWindows(t *testing.T, open func(t *testing.T) Store) {
 		var went []passage
 		var ahead []*limiter.Reservation
 		at := map[*limiter.Reservation]passage{}
-		for range rapid.IntRange(1, 40).Draw(rt, "calls") {
+		for range rapid.IntRange(1, s.fewer(40)).Draw(rt, "calls") {
 			b.at(b.since + c.pause())
 			now := Epoch.Add(b.since)
 			cost := min(most, c.cost())
