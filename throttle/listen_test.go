@@ -87,7 +87,7 @@ func TestWhatIsSaidFollowsThePolicy(t *testing.T) {
 				require.True(t, l.run("k", throttle.OverLimit, 0))
 				d.advance(t, 10*time.Second)
 			}
-			require.EqualValues(t, 32*time.Second, l.explain("k").Limit.Period, "half of it, five times")
+			require.Equal(t, 32*time.Second, l.explain("k").Limit.Period, "half of it, five times")
 			p.Floor = throttle.Rate{Cost: 50, Per: time.Second}
 			l.policy(p)
 			require.Equal(t, throttle.Limit{Rate: 100, Period: 2 * time.Second, Burst: 5}, l.explain("k").Limit)
