@@ -439,7 +439,6 @@ func TestWhatWasSaidMovesWithItsKey(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, throttle.Go, permits[0].Status)
 		h.Run = permits[0].Run
-		time.Sleep(5 * time.Millisecond) // that calls failed for longer than Disable is what the test is about
 		e.Hold, e.What = h, throttle.Done
 		_, err = p.Finish(ctx, []throttle.Ending{e})
 		require.NoError(t, err)

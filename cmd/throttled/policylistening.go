@@ -35,16 +35,7 @@ func (f *listeningFlags) register(set *pflag.FlagSet) {
 
 func (f *listeningFlags) edits() []flagEdit {
 	circuit := func(do func(*throttle.Circuit)) func() (edit, error) {
-		return func() (edit, error) {
-			return set(func(p *throttle.Policy) {
-				c := throttle.Circuit{}
-				if p.Circuit != nil {
-					c = *p.Circuit
-				}
-				do(&c)
-				p.Circuit = &c
-			}), nil
-		}
+		return func() (edit, error) { return onCircuit(do), nil }
 	}
 	return []flagEdit{
 		{"events", alone(func(p *throttle.Policy) { p.Events = f.events })},
@@ -80,12 +71,17 @@ func (f *listeningFlags) editRatio() (edit, error) {
 	if !ok {
 		return nil, fmt.Errorf("--circuit-ratio %q is not allowed: want a percentage above 0%% and below 100%%, such as 50%%", f.ratio)
 	}
+	return onCircuit(func(c *throttle.Circuit) { c.Ratio = ratio }), nil
+}
+
+// onCircuit is an edit of the circuit, a new one if there is none.
+func onCircuit(do func(*throttle.Circuit)) edit {
 	return set(func(p *throttle.Policy) {
 		c := throttle.Circuit{}
 		if p.Circuit != nil {
 			c = *p.Circuit
 		}
-		c.Ratio = ratio
+		do(&c)
 		p.Circuit = &c
-	}), nil
+	})
 }

@@ -28,17 +28,8 @@ func slowEndpoint(ctx context.Context, s *sheet, e *env) error {
 		return err
 	}
 	defer fast.close()
-	policies := []throttle.Policy{{Key: "slow", Limit: limit("100/s", 1), MaxInFlight: inFlight}}
-	limits := make(map[string]throttle.Limit)
-	expected := make(map[string][]string)
-	var quick []throttle.Job
-	for i := range keys {
-		key := fmt.Sprintf("fast %d", i)
-		limits[key] = limit("5/s", 1)
-		policies = append(policies, throttle.Policy{Key: key, Limit: limits[key]})
-		of, ids := calls(fast, key, jobs)
-		quick, expected[key] = append(quick, of...), ids
-	}
+	policies, limits, quick, expected := alike(fast, "fast", keys, jobs)
+	policies = append(policies, throttle.Policy{Key: "slow", Limit: limit("100/s", 1), MaxInFlight: inFlight})
 	sys, err := newSystem(ctx, e.client, policies...)
 	if err != nil {
 		return err

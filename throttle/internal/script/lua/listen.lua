@@ -45,6 +45,11 @@ do -- scripts may not have many more locals than they have
 
   local function fare(b, s, r, failed)
     local cut = b.more and b.more.cut
+    if not cut then -- nobody asks how calls fare, and what was counted for a circuit that there was is over
+      if s.opened > 0 then s.rest = 0 end
+      s.fails, s.failing, s.opened, s.calls, s.ratio = 0, 0, 0, 0, 0
+      return
+    end
     if s.opened > 0 and r.slot <= s.since then return end -- it left before the circuit opened
     s.calls = math.min(LATELY, s.calls + 1)
     s.ratio = s.ratio + ((failed and 1 or 0) - s.ratio) / s.calls
@@ -56,7 +61,6 @@ do -- scripts may not have many more locals than they have
     end
     s.fails = s.fails + 1
     if s.fails == 1 then s.failing = now end
-    if not cut then return end
     local many = cut[1] > 0 and s.fails >= cut[1] or cut[2] > 0 and s.calls >= FEWEST and s.ratio >= cut[2]
     if s.opened > 0 and now >= s.rest or s.opened == 0 and many then open_circuit(b, s) end
     if cut[4] > 0 and now - s.failing >= cut[4] and s.off == 0 then
@@ -66,8 +70,10 @@ do -- scripts may not have many more locals than they have
   end
 
   function listen(b, r, verdict, rest)
-    local counts = b.more and b.more.cut and b.more.cut[2] > 0
-    if rest == 0 and (verdict == '' or verdict == 'ok' and not b.said and not counts) then return end
+    local cut = b.more and b.more.cut
+    local counts = cut and cut[2] > 0
+    local told = verdict == 'ok' and counts or verdict == 'failed' and cut or verdict == 'refused' or verdict ~= '' and b.said
+    if rest == 0 and not told then return end
     local mode = b.more and b.more.say or 'o'
     if mode == 'x' and verdict == 'refused' then verdict = 'failed' end
     local s = b.said or said.none()
