@@ -439,6 +439,7 @@ func TestWhatWasSaidMovesWithItsKey(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, throttle.Go, permits[0].Status)
 		h.Run = permits[0].Run
+		time.Sleep(time.Until(permits[0].At)) // a call leaves at its slot, which a circuit puts off
 		e.Hold, e.What = h, throttle.Done
 		_, err = p.Finish(ctx, []throttle.Ending{e})
 		require.NoError(t, err)
